@@ -1,0 +1,98 @@
+// Every default and limit of the gateway, with its unit and the reason for its size. What a user may set is copied into `config`
+// and read from there; the rest is read from here. Refuses to hold logic: no value here depends on another at run time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::defaults {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+inline constexpr std::size_t kib = 1024;
+inline constexpr std::size_t mib = 1024 * kib;
+
+// ---- settable (config.hpp) --------------------------------------------------------------------------------------------
+
+inline constexpr milliseconds cell_timeout = 300s;      // from a cell's start; a cell may name its own, 0 being none
+inline constexpr milliseconds interrupt_grace = 2s;     // from an interrupt to the kill of a kernel that did not obey
+inline constexpr milliseconds grace = 3600s;            // a kernel with nothing attached lives this long: a gateway's downtime
+inline constexpr milliseconds hello_deadline = 2s;      // from attach to hello; longer only under a stopped or silent kernel
+inline constexpr milliseconds admission_timeout = 30s;  // how long a cell waits for a kernel before it is refused
+inline constexpr std::uint32_t keep_cells = 1000;       // records per session; older ones leave a tombstone
+inline constexpr std::uint32_t keep_cells_days = 7;     // records older than this leave a tombstone too
+inline constexpr std::uint32_t boot_slots = 4;          // interpreters started at once: more only slow each other on few cores
+
+// ---- kernels ----------------------------------------------------------------------------------------------------------
+
+inline constexpr milliseconds first_grace = 60s;     // before a first attach: nobody depends on the kernel yet
+inline constexpr milliseconds nursery_idle = 60s;    // a nursery without child and daemon ends after this
+inline constexpr milliseconds nursery_start = 30s;   // from its exec to the exit of its first process: a cold disk
+inline constexpr milliseconds spawn_deadline = 10s;  // from spawn to spawned; fork and ready take 1.3 ms when all is well
+inline constexpr std::uint32_t spawn_attempts = 3;   // nurseries that one spawn is asked of, each after the last was proven dead
+inline constexpr milliseconds exit_report_deadline = 2s;  // from proof of absence to the exit file; then the cause is unknown
+inline constexpr milliseconds attach_retry_first = 50ms;  // doubles up to attach_retry_most
+inline constexpr milliseconds attach_retry_most = 2s;
+inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started moves to this many fresh kernels
+inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
+
+inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
+inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
+inline constexpr milliseconds settle_deadline = 5s;  // at the end of the gateway: for the last rows to reach disk
+inline constexpr milliseconds store_retry = 1s;      // a result that the store did not take is tried again
+
+// ---- cells ------------------------------------------------------------------------------------------------------------
+
+inline constexpr milliseconds background_after = 60s;           // later cells may run from then on while this one awaits
+inline constexpr std::size_t max_queue_per_session = 64;        // waiting cells; one more is queue_full
+inline constexpr std::size_t source_limit = 1 * mib;            // of one cell's code; above: too_large
+inline constexpr std::size_t source_shown = 80;                 // characters of the code kept for lists
+inline constexpr std::size_t output_kept = 16 * mib;            // bytes of one cell's output on disk; the rest is counted
+inline constexpr std::size_t output_page = 64 * kib;            // of cell.output when no limit is named
+inline constexpr std::size_t stream_text_limit = 64 * kib;      // of each of stdout and stderr in a result
+inline constexpr std::size_t stream_head = 48 * kib;            // kept of the front of a stream that is over that limit
+inline constexpr std::size_t stream_tail = 16 * kib;            // kept of its end
+inline constexpr std::size_t value_limit = 64 * kib;            // of the repr of a last expression
+inline constexpr std::size_t tombstones_per_session = 100'000;  // of expired cells; older ones are forgotten
+inline constexpr std::size_t list_limit = 100;                  // rows of a list when no limit is named
+inline constexpr std::size_t list_limit_most = 1000;
+inline constexpr std::size_t id_length_most = 128;  // characters of an id that a client gives
+
+// ---- the link ---------------------------------------------------------------------------------------------------------
+
+inline constexpr std::size_t frame_header = 20;             // bytes: length, seq, ack
+inline constexpr std::size_t frame_limit = 8 * mib;         // payload bytes; a longer one is skipped as bad_frame
+inline constexpr std::size_t frame_depth = 64;              // levels of JSON; Boost.JSON's own default of 32 is too few
+inline constexpr std::size_t window_frames = 4096;          // unacked in one direction
+inline constexpr std::size_t window_bytes = 64 * mib;       // unacked in one direction
+inline constexpr std::size_t output_frame_text = 64 * kib;  // of one output frame
+inline constexpr std::size_t spool_size = 512 * kib;        // bytes, fallocated
+inline constexpr std::size_t journal_size = 256 * kib;      // bytes, fallocated
+inline constexpr std::size_t read_chunk = 4096;             // of a scribe: its buffer never shrinks
+inline constexpr std::size_t scribe_chunk = 64 * kib;       // handed to a scribe at a time: its write buffer is unbounded
+
+// ---- clients ----------------------------------------------------------------------------------------------------------
+
+inline constexpr std::size_t line_limit = 8 * mib;           // bytes of one request
+inline constexpr milliseconds line_deadline = 30s;           // from a line's first byte to its last
+inline constexpr std::size_t client_stream_limit = 8 * mib;  // queued for a client; above, it loses stream notifications
+inline constexpr std::size_t client_limit = 64 * mib;        // queued for a client; above, it loses its connection
+inline constexpr std::size_t max_connections = 1024;         // above, the one silent for longest without a request is closed
+inline constexpr std::size_t spare_descriptors = 256;        // the acceptor halts this far below RLIMIT_NOFILE
+inline constexpr std::size_t event_ring = 4096;              // events kept for subscribers that name `since`
+inline constexpr int listen_backlog = 128;
+
+// ---- the stores and the log -------------------------------------------------------------------------------------------
+
+inline constexpr milliseconds flush_to_disk = 50ms;          // what a power loss may cost, in accepted local cells
+inline constexpr std::size_t log_file_size = 10 * mib;       // bytes of daemon.log before it is rotated
+inline constexpr std::size_t log_files = 3;                  // the current one included
+inline constexpr std::size_t process_error_kept = 16 * kib;  // bytes of a started process's standard error
+
+// ---- scaling ----------------------------------------------------------------------------------------------------------
+
+inline constexpr milliseconds least_scaled_deadline = 250ms;  // HOLDFAST_TIME_SCALE takes no deadline below: machines stall
+
+}  // namespace holdfast::defaults

@@ -1,0 +1,35 @@
+#include "actors/core/context.hpp"
+
+#include <caf/send.hpp>
+
+#include "actors/base/log.hpp"
+
+namespace holdfast::core {
+
+result<void> context::commit(storage::changes const& unit) {
+  if (store_failed) return fail(error_code::store_failed, "the store has failed; restart the daemon after mending the disk");
+  auto committed = stores->commit_boot(unit);
+  if (committed) return {};
+  log::error("store-failed", "boot store refused a transaction: {}", committed.error().text);
+  if (committed.error().code == storage::failure_code::failed) store_failed = true;
+  return tl::unexpected(from_storage(committed.error()));
+}
+
+void context::move_later(session_number session, cell_number cell) {
+  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
+  to_disk.cells.insert({session, cell});
+}
+
+void context::move_later(session_number session) {
+  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
+  to_disk.sessions.insert(session);
+}
+
+error unknown_session(session_key const& key) {
+  return {error_code::not_found,
+          "no session " + key.session + " of owner " + key.owner + (key.child.empty() ? "" : ", child " + key.child) +
+              "; session.list shows what there is, run makes one",
+          {}};
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,67 @@
+// What the actors of this layer share: settings, stores, who is there. Made by the gateway core, touched on the multiplexer thread only
+// (the disk store has the stores too, for commit_disk alone). Holds no decisions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <caf/actor.hpp>
+
+#include "actors/base/config.hpp"
+#include "actors/base/home.hpp"
+#include "actors/core/events.hpp"
+#include "actors/core/kernel_view.hpp"
+#include "storage/stores.hpp"
+
+namespace holdfast::core {
+
+struct context {
+  config settings;
+  std::unique_ptr<home_lock> lock;
+  std::unique_ptr<storage::stores> stores;
+  storage::unix_ms started_at = 0;
+  event_hub events;
+
+  caf::actor supervisor;
+  caf::actor disk;         // commit_to_disk
+  caf::actor files;        // read_remains, remove_tree
+  caf::actor environment;  // actors/env/messages.hpp
+
+  /// Loaded sessions; others are in the stores only. `face` is valid as long as the entry is there: its actor removes it.
+  struct session_entry {
+    caf::actor actor;
+    session_face* face = nullptr;
+  };
+  std::unordered_map<session_key, session_entry> sessions;
+
+  /// Rows of `boot` that the supervisor copies to `disk` within flush_to_disk.
+  struct unmoved {
+    std::set<session_number> sessions;
+    std::set<std::pair<session_number, cell_number>> cells;
+    bool empty() const { return sessions.empty() && cells.empty(); }
+  } to_disk;
+  void move_later(session_number session, cell_number cell);
+  void move_later(session_number session);
+
+  bool shutting_down = false;
+  bool store_failed = false;  // a sync failed: everything is answered with store_failed
+
+  std::string path(std::string const& relative) const { return (settings.home / relative).string(); }
+  /// One transaction in `boot`; the error is what a request is answered with.
+  result<void> commit(storage::changes const& unit);
+};
+
+/// Wakes the supervisor: something waits in to_disk.
+struct move_soon {};
+
+using shared_context = std::shared_ptr<context>;
+
+/// What loading a session's row, or finding none, answers a request with.
+error unknown_session(session_key const& key);
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::move_soon)

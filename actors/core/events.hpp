@@ -1,0 +1,47 @@
+// The gateway's events: a bounded ring with sequence numbers and the connections that subscribed. Lives on the multiplexer thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/base/messages.hpp"
+
+namespace holdfast::core {
+
+class event_hub {
+ public:
+  /// Sends the event to its subscribers. `details` is a JSON object as text, the reason in it.
+  void publish(std::string_view kind, session_key const& key, std::string details);
+
+  struct subscribed {
+    std::uint64_t seq = 0;     // of the newest event so far
+    std::uint64_t missed = 0;  // events after `since` that the ring has no more
+  };
+  /// From now on `to` gets matching events; first those after `since` that the ring still has.
+  subscribed subscribe(reply_to const& to, subscribe_events const& wanted);
+  void unsubscribe(caf::actor const& front, std::uint64_t connection);
+
+ private:
+  struct event {
+    std::uint64_t seq;
+    std::string kind;
+    std::string owner;
+    std::string text;  // params of the notification
+  };
+  struct subscriber {
+    reply_to to;
+    std::vector<std::string> kinds;    // empty: all
+    std::optional<std::string> owner;  // none: every owner
+  };
+  static bool wants(subscriber const& each, event const& what);
+
+  std::uint64_t seq_ = 0;
+  std::deque<event> ring_;  // the newest, at most defaults::event_ring
+  std::vector<subscriber> subscribers_;
+};
+
+}  // namespace holdfast::core

@@ -1,0 +1,319 @@
+#include "actors/core/kernel.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include <caf/io/middleman.hpp>
+#include <caf/io/system_messages.hpp>
+
+#include "actors/base/caf.hpp"
+#include "actors/base/failpoints.hpp"
+#include "actors/base/identity.hpp"
+#include "actors/base/unix_socket.hpp"
+#include "actors/core/lifecycle.hpp"
+#include "actors/core/workers.hpp"
+#include "actors/link/socket_link.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+struct kernel_actor {
+  kernel_actor(caf::io::broker* broker, shared_context context, kernel_plan plan)
+      : self(broker),
+        shared(std::move(context)),
+        row(std::move(plan.row)),
+        session(std::move(plan.session)),
+        spawn(std::move(plan.spawn)),
+        link(self, row.last_seq) {}
+
+  caf::io::broker* self;
+  shared_context shared;
+  storage::link_record row;  // as it was when this actor was made; process and token matter here
+  caf::actor session;
+  std::optional<env::spawn_kernel> spawn;
+  link::socket_link link;
+  process_watch watch;
+  kernel_state now = kernel_state::spawning;
+  alarm wake;
+  milliseconds retry_delay{0};
+  std::optional<steady_time> retry_at;        // while dropped and not connected
+  std::optional<steady_time> hello_deadline;  // while a connection waits for hello
+  std::optional<steady_time> kill_at;         // a shutdown was asked for
+  std::optional<steady_time> ack_at;          // a bare ack is due then
+  std::vector<std::string> held;              // asked to send before the first hello
+  bool had_hello = false;
+  std::optional<link::exited> exit_report;
+
+  config const& settings() const { return shared->settings; }
+
+  void start() {
+    if (spawn) {
+      if (failpoint(failpoint_id::core_before_spawn_requested))
+        return on_refused({error_code::start_failed, "cannot start kernel " + row.kernel.text + ": the request failed", {}});
+      spawn->asker = caf::actor_cast<caf::actor>(self);
+      self->send(shared->environment, *spawn);
+      return;
+    }
+    now = kernel_state::attaching;
+    auto pidfd = open_pidfd(row.process);
+    if (pidfd) watch_process(std::move(*pidfd));
+    else if (pidfd.error() == process_state::gone) return apply(kernel_event::process_gone);
+    connect();
+  }
+
+  // ---- the machine ----
+
+  void apply(kernel_event event, std::string const& why = {}) {
+    auto const step = on_event(now, event);
+    if (!step) return;
+    now = step->next;
+    switch (step->action) {
+      case kernel_action::connect: return connect();
+      case kernel_action::announce: return;  // on_hello does, it has the details
+      case kernel_action::tell_unreachable:
+        log::warn("kernel-unreachable", "kernel {} is unreachable: {}", row.kernel.text, why);
+        self->send(session, kernel_unreachable{row.kernel, why});
+        return retry_later();
+      case kernel_action::retry: return retry_later();
+      case kernel_action::ask_exit:
+        link.close();
+        watch.cancel();
+        self->send(shared->environment, env::await_exit{caf::actor_cast<caf::actor>(self), row.kernel, row.nursery});
+        return;
+      case kernel_action::bury: return;  // on_remains does, it has them
+      case kernel_action::refuse: return;
+      case kernel_action::leave:
+        log::warn("kernel-left", "kernel {} belongs to another home: left alone", row.kernel.text);
+        self->send(session, kernel_left{row.kernel});
+        return finish();
+    }
+  }
+
+  void finish() {
+    now = kernel_state::ended;
+    link.close();
+    watch.cancel();
+    self->quit();
+  }
+
+  void watch_process(unique_fd pidfd) {
+    watch = process_watch(self, std::move(pidfd), [this] { apply(kernel_event::process_gone); });
+  }
+
+  // ---- spawning ----
+
+  void on_spawned(env::kernel_spawned const& answer) {
+    row.nursery = answer.nursery;
+    row.process = answer.process;
+    self->send(session, kernel_live{row.kernel, answer.nursery, answer.python, answer.program, answer.process});
+    auto pidfd = open_pidfd(row.process);
+    if (pidfd) watch_process(std::move(*pidfd));
+    apply(kernel_event::spawned);
+    if (!pidfd && pidfd.error() == process_state::gone) apply(kernel_event::process_gone);
+  }
+
+  void on_refused(error problem) {
+    self->send(session, kernel_start_failed{row.kernel, std::move(problem)});
+    apply(kernel_event::spawn_refused);
+    finish();
+  }
+
+  // ---- attaching ----
+
+  void connect() {
+    retry_at.reset();
+    auto socket = connect_unix(settings().home / row.directory / "kernel.sock");
+    if (!socket) return apply(kernel_event::link_lost, "connect: errno " + std::to_string(socket.error()));
+    if (!is_trusted_peer(socket->get())) return apply(kernel_event::link_lost, "another user listens on its socket");
+    if (failpoint(failpoint_id::core_before_attach_sent)) return apply(kernel_event::link_lost, "attach was not sent");
+    auto const& found = shared->stores->found();
+    link.open(std::move(*socket), {row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),
+                                   static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), link::protocol});
+    hello_deadline = steady_clock::now() + settings().scaled(settings().hello_deadline);
+    wake.at(self, *hello_deadline);
+  }
+
+  void retry_later() {
+    retry_delay = retry_delay.count() == 0 ? defaults::attach_retry_first : std::min(retry_delay * 2, defaults::attach_retry_most);
+    retry_at = steady_clock::now() + settings().scaled_delay(retry_delay);
+    wake.at(self, *retry_at);
+  }
+
+  void on_link_lost(std::string const& why) {
+    link.close();
+    hello_deadline.reset();
+    ack_at.reset();
+    apply(kernel_event::link_lost, why);
+  }
+
+  void on_hello(link::hello const& message) {
+    hello_deadline.reset();
+    retry_delay = milliseconds{0};
+    if (failpoint(failpoint_id::core_after_hello)) return on_link_lost("the hello was not taken");
+    auto const resumed = std::exchange(had_hello, true);
+    apply(kernel_event::hello);
+    if (!watch) {
+      row.process = message.process;
+      auto pidfd = open_pidfd(row.process);
+      if (pidfd) watch_process(std::move(*pidfd));
+    }
+    log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
+    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && message.epoch > 1});
+    for (auto& payload : std::exchange(held, {})) send(std::move(payload));
+  }
+
+  // ---- data ----
+
+  void send(std::string payload) {
+    // Before the first hello there is no window to number it in; the session sends cells after kernel_attached only.
+    if (!had_hello) {
+      held.push_back(std::move(payload));
+      return;
+    }
+    ack_at.reset();
+    if (!link.send(std::move(payload))) log::error("window-full", "kernel {} takes no more frames", row.kernel.text);
+    if (link.ack_due()) schedule_ack();
+  }
+
+  void send_execute(std::string payload) {
+    if (failpoint(failpoint_id::link_before_execute_sent)) on_link_lost("execute could not be written");
+    send(std::move(payload));
+    (void)failpoint(failpoint_id::link_after_execute_sent);
+  }
+
+  void on_data(caf::io::new_data_msg const& message) {
+    if (!link.is(message.handle)) return;
+    std::vector<said> frames;
+    std::optional<std::string> broken;
+    for (auto& event : link.on_data(message.buf)) {
+      if (auto* hello = std::get_if<link::hello>(&event)) {
+        on_hello(*hello);
+      } else if (auto* frame = std::get_if<link::frame>(&event)) {
+        frames.push_back(read_frame(frame->seq, frame->payload));
+      } else if (auto* skipped = std::get_if<link::oversized>(&event)) {
+        frames.push_back({skipped->seq, unreadable{"", "a frame of " + std::to_string(skipped->length) + " bytes"}});
+      } else if (auto* no = std::get_if<link::refused>(&event)) {
+        log::warn("kernel-refused", "kernel {} refused the attach: {} {}", row.kernel.text, no->reason, no->message);
+        link.close();
+        hello_deadline.reset();
+        if (no->reason == "wrong_token") return apply(kernel_event::wrong_token);
+        if (no->reason == "other_home") return apply(kernel_event::other_home);
+        return apply(kernel_event::link_lost, no->message);
+      } else if (auto* problem = std::get_if<link::broken>(&event)) {
+        broken = problem->reason;
+      }
+    }
+    if (!frames.empty()) self->send(session, kernel_said{row.kernel, std::move(frames)});
+    if (broken) on_link_lost(*broken);
+  }
+
+  void on_recorded(std::uint64_t seq) {
+    link.record(seq);
+    if (link.ack_due()) schedule_ack();
+  }
+
+  void schedule_ack() {
+    if (ack_at) return;
+    ack_at = steady_clock::now() + defaults::ack_delay;
+    wake.at(self, *ack_at);
+  }
+
+  // ---- the end ----
+
+  void on_end(end_kernel const& order) {
+    if (now == kernel_state::dying || now == kernel_state::ended) return;
+    log::info("kernel-ending", "kernel {} is ended: {}", row.kernel.text, order.reason);
+    if (order.way == end_kernel::how::shutdown && link.is_attached()) {
+      send(link::to_json(link::shutdown{order.reason}));
+      kill_at = steady_clock::now() + settings().interrupt_grace + defaults::kill_margin;
+      wake.at(self, *kill_at);
+      return;
+    }
+    kill();
+  }
+
+  void kill() {
+    kill_at.reset();
+    // Without an identified process there is nothing that may be signalled: it is ended when it is known.
+    if (!watch || !watch.send_signal(SIGKILL)) {
+      kill_at = steady_clock::now() + defaults::attach_retry_most;
+      wake.at(self, *kill_at);
+    }
+  }
+
+  void on_exit_known(env::exit_known const& known) {
+    exit_report = known.report;
+    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), shared->path(row.directory)});
+  }
+
+  void on_remains(remains_found found) {
+    if (exit_report) found.left.exit = exit_report;
+    apply(kernel_event::remains_read);
+    self->send(session, kernel_dead{row.kernel, std::move(found.left)});
+    finish();
+  }
+
+  void on_wake() {
+    auto const time = steady_clock::now();
+    auto const due = [&](std::optional<steady_time>& when) {
+      if (!when) return false;
+      if (*when > time) {
+        wake.at(self, *when);
+        return false;
+      }
+      when.reset();
+      return true;
+    };
+    if (due(ack_at) && link.ack_due() && !failpoint(failpoint_id::link_before_ack)) {
+      link.write_ack();
+      (void)failpoint(failpoint_id::link_after_ack);
+    }
+    // The connection is kept: reconnecting would only fill the backlog of a process that does not accept.
+    if (due(hello_deadline)) apply(kernel_event::link_lost, "no hello in time");
+    if (due(retry_at) && now == kernel_state::dropped) {
+      if (link.is_open()) retry_later();
+      else connect();
+    }
+    if (due(kill_at)) kill();
+  }
+};
+
+}  // namespace
+
+caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, kernel_plan plan) {
+  return system.middleman().spawn_broker([shared, plan](caf::io::broker* self) -> caf::behavior {
+    set_handlers(self, "kernel");
+    auto state = std::make_shared<kernel_actor>(self, shared, plan);
+    state->start();
+    return {
+        [state](kernel_send& request) {
+          if (request.is_execute) state->send_execute(std::move(request.payload));
+          else state->send(std::move(request.payload));
+        },
+        [state](kernel_recorded recorded) { state->on_recorded(recorded.seq); },
+        [state](end_kernel const& order) { state->on_end(order); },
+        [state](let_go) { state->finish(); },
+        [state](env::kernel_spawned const& answer) { state->on_spawned(answer); },
+        [state](env::spawn_refused const& answer) { state->on_refused(answer.problem); },
+        [state](env::exit_known const& known) { state->on_exit_known(known); },
+        [state](remains_found& found) { state->on_remains(std::move(found)); },
+        [state](caf::io::new_data_msg const& message) { state->on_data(message); },
+        [state](caf::io::data_transferred_msg const& message) { state->link.on_transferred(message.remaining); },
+        [state](caf::io::connection_closed_msg const& message) {
+          if (state->link.is(message.handle)) {
+            state->link.on_closed();
+            state->on_link_lost("the connection was closed");
+          }
+        },
+        [state](wake_up const& message) {
+          if (state->wake.take(message)) state->on_wake();
+        },
+    };
+  });
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,42 @@
+#include "actors/core/kernel_view.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "actors/base/clock.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+std::uint64_t resident_bytes(std::int32_t pid) {
+  if (pid <= 0) return 0;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/statm");
+  std::uint64_t total = 0, resident = 0;
+  if (!(file >> total >> resident)) return 0;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+char const* kernel_view::state() const {
+  if (!live || (!attached && !was_attached)) return "starting";
+  if (!attached) return "unreachable";
+  return cell.empty() && queued == 0 ? "idle" : "busy";
+}
+
+std::string kernel_view::to_json() const {
+  link::json_writer row;
+  row.text("kernel", kernel.text).text("owner", key.owner);
+  if (key.child.empty()) row.null("child");
+  else row.text("child", key.child);
+  row.text("session", key.session).text("environment", environment).text("python", python).json("tools", "[]");
+  row.integer("pid", pid).text("state", state()).flag("stale", false).number("memory_bytes", resident_bytes(pid));
+  row.text("started_at", rfc3339(started_at));
+  row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
+  if (cell.empty()) row.null("cell");
+  else row.text("cell", cell);
+  row.number("queued", queued).number("jobs", 0).null("victim_rank");
+  return row.take();
+}
+
+}  // namespace holdfast::core

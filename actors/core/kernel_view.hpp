@@ -1,0 +1,53 @@
+// What lists show of sessions and kernels, asked of a loaded session on the multiplexer thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/records.hpp"
+
+namespace holdfast::core {
+
+struct kernel_view {
+  session_key key;
+  kernel_id kernel;
+  std::string environment;
+  std::string python;
+  std::int32_t pid = 0;
+  bool live = false;          // its process is known
+  bool attached = false;
+  bool was_attached = false;  // in this incarnation
+  std::string cell;           // running or sent, else empty
+  std::size_t queued = 0;
+  storage::unix_ms started_at = 0;
+  storage::unix_ms idle_since = 0;
+
+  /// `starting idle busy unreachable`.
+  char const* state() const;
+  /// The kernel row of CONTRACT.md as JSON text.
+  std::string to_json() const;
+};
+
+/// A loaded session as the supervisor sees it: for lists only, its actor does the work.
+class session_face {
+ public:
+  virtual ~session_face() = default;
+  virtual storage::session_record const& record() const = 0;
+  /// `new starting idle busy unreachable`.
+  virtual char const* state() const = 0;
+  /// The session row of CONTRACT.md as JSON text.
+  virtual std::string row() const = 0;
+  virtual std::optional<kernel_view> kernel() const = 0;
+  /// They were acked and are in no store any more.
+  virtual void forget_notices(std::vector<notice_id> const& ids) = 0;
+};
+
+/// The row of a session that is in the stores only.
+std::string stored_session_row(storage::session_record const& record, std::size_t notices);
+
+/// Resident bytes from /proc/PID/statm; 0 when it cannot be read.
+std::uint64_t resident_bytes(std::int32_t pid);
+
+}  // namespace holdfast::core

@@ -1,0 +1,155 @@
+// Interface between the actors of this layer: session and kernel, session and supervisor, everyone and the disk store.
+// Requests go down (session -> kernel), results come up (kernel -> session). One process, never serialized.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include "actors/base/messages.hpp"
+#include "actors/link/journal.hpp"
+#include "actors/link/messages.hpp"
+#include "storage/records.hpp"
+
+namespace holdfast::core {
+
+// ---- session -> kernel ------------------------------------------------------------------------------------------------
+
+/// Writes a payload to an attached kernel; held back until it is attached again if the connection is down.
+struct kernel_send {
+  std::string payload;
+  bool is_execute = false;
+};
+/// The effects of every frame up to `seq` are recorded: it may be acked.
+struct kernel_recorded {
+  std::uint64_t seq = 0;
+};
+/// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace, `kill` does not wait.
+struct end_kernel {
+  enum class how : std::uint8_t { shutdown, kill } way = how::shutdown;
+  std::string reason;
+};
+/// Closes the link and ends the actor; the kernel lives on.
+struct let_go {};
+
+// ---- kernel -> session ------------------------------------------------------------------------------------------------
+
+/// A must-deliver or output frame, or why it could not be read.
+struct unreadable {
+  std::string type;  // what it claims to be, or empty
+  std::string reason;
+};
+struct said {
+  std::uint64_t seq = 0;
+  std::variant<link::from_kernel, unreadable> what;
+};
+
+/// The process is known; the link's row may become live.
+struct kernel_live {
+  kernel_id kernel;
+  nursery_id nursery;
+  std::string python;
+  std::string program;
+  storage::process_identity process;
+};
+struct kernel_start_failed {
+  kernel_id kernel;
+  error problem;
+};
+/// `resumed`: this incarnation was attached before, so what was sent is resent by the link itself.
+struct kernel_attached {
+  kernel_id kernel;
+  std::uint64_t epoch = 0;
+  storage::process_identity process;
+  bool resumed = false;
+  /// The first hello of this incarnation from a kernel of an earlier one.
+  bool reattached = false;
+};
+struct kernel_said {
+  kernel_id kernel;
+  std::vector<said> frames;  // fresh ones, in order
+};
+/// Told once per loss; the kernel is retried without end.
+struct kernel_unreachable {
+  kernel_id kernel;
+  std::string why;
+};
+/// What a dead kernel left.
+struct remains {
+  std::optional<link::exited> exit;
+  bool spool_readable = false;
+  std::vector<said> frames;                   // from the spool
+  std::vector<link::journal_record> journal;  // oldest first
+};
+struct kernel_dead {
+  kernel_id kernel;
+  remains left;
+};
+/// It belongs to another home: the link ends, the kernel is left alone.
+struct kernel_left {
+  kernel_id kernel;
+};
+
+// ---- supervisor -> session --------------------------------------------------------------------------------------------
+
+/// Ends the kernel if it is idle and still the session's; answers with its row.
+struct stop_session_kernel {
+  reply_to from;
+  kernel_id kernel;
+};
+/// The gateway ends: waiting calls get their current results, kernels are let go, the actor ends.
+struct wind_down {};
+
+// ---- disk store -------------------------------------------------------------------------------------------------------
+
+/// Commits one unit to `disk`, grouped with others; answers disk_committed with the same tag to `asker`, if there is one.
+struct commit_to_disk {
+  storage::changes unit;
+  caf::actor asker;
+  std::uint64_t tag = 0;
+};
+struct disk_committed {
+  std::uint64_t tag = 0;
+  std::optional<storage::failure> problem;
+};
+
+// ---- files of dead kernels --------------------------------------------------------------------------------------------
+
+/// Reads exit file, spool and journal of a run directory; answers with remains_found.
+struct read_remains {
+  caf::actor asker;
+  std::string directory;  // absolute
+};
+struct remains_found {
+  remains left;
+};
+/// Removes a directory tree of ours; no answer.
+struct remove_tree {
+  std::string path;
+};
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_send)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_recorded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::let_go)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_live)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_start_failed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_attached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_said)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_unreachable)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_dead)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_left)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::stop_session_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::wind_down)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::commit_to_disk)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::disk_committed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_remains)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remains_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remove_tree)

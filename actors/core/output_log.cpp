@@ -1,0 +1,165 @@
+#include "actors/core/output_log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "actors/base/defaults.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+/// Before each text in the file, in the machine's byte order: it is never read on another machine.
+struct record_header {
+  std::uint64_t offset;
+  std::uint32_t length;
+  std::uint32_t which;
+};
+static_assert(sizeof(record_header) == 16);
+
+/// Calls `visit(header, position of its text)` for each whole record; false from it stops. Returns the bytes of whole records.
+template <class Visit>
+std::uint64_t for_each_record(int fd, Visit visit) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return 0;
+  auto const size = static_cast<std::uint64_t>(status.st_size);
+  std::uint64_t position = 0;
+  while (position + sizeof(record_header) <= size) {
+    record_header header{};
+    if (::pread(fd, &header, sizeof header, static_cast<off_t>(position)) != static_cast<ssize_t>(sizeof header)) break;
+    auto const next = position + sizeof header + header.length;
+    if (next > size || (header.which != 1 && header.which != 2)) break;
+    if (!visit(header, position + sizeof header)) break;
+    position = next;
+  }
+  return position;
+}
+
+std::string read_text(int fd, std::uint64_t position, std::size_t length) {
+  std::string text(length, '\0');
+  auto const got = ::pread(fd, text.data(), length, static_cast<off_t>(position));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+/// The largest cut not above `limit` that does not split a character.
+std::size_t floor_character(std::string_view text, std::size_t limit) {
+  if (limit >= text.size()) return text.size();
+  while (limit > 0 && is_continuation(text[limit])) --limit;
+  return limit;
+}
+
+}  // namespace
+
+char const* to_string(link::output_stream which) { return which == link::output_stream::err ? "stderr" : "stdout"; }
+
+void output_log::load_end() {
+  if (end_) return;
+  end_ = 0;
+  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return;
+  file_bytes_ = for_each_record(file.get(), [&](record_header const& header, std::uint64_t) {
+    end_ = std::max(*end_, header.offset + header.length);
+    return true;
+  });
+}
+
+std::uint64_t output_log::end() {
+  load_end();
+  return *end_;
+}
+
+bool output_log::open_for_append() {
+  if (fd_) return true;
+  load_end();
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  fd_ = unique_fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  // A torn record of an earlier incarnation must not swallow the next one.
+  return fd_ && ::ftruncate(fd_.get(), static_cast<off_t>(file_bytes_)) == 0;
+}
+
+bool output_log::append(link::output_stream which, std::uint64_t offset, std::string_view text) {
+  load_end();
+  if (offset + text.size() <= *end_) return true;
+  if (offset < *end_) {
+    text.remove_prefix(*end_ - offset);
+    offset = *end_;
+  }
+  auto const wanted = text.size();
+  text = text.substr(0, floor_character(text, offset < kept_ ? kept_ - offset : 0));
+  if (text.empty()) {
+    end_ = offset + wanted;
+    return true;
+  }
+  if (!open_for_append()) return false;
+  record_header header{offset, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(which)};
+  iovec parts[2] = {{&header, sizeof header}, {const_cast<char*>(text.data()), text.size()}};
+  auto const total = sizeof header + text.size();
+  if (::pwritev(fd_.get(), parts, 2, static_cast<off_t>(file_bytes_)) != static_cast<ssize_t>(total)) {
+    (void)!::ftruncate(fd_.get(), static_cast<off_t>(file_bytes_));
+    return false;
+  }
+  file_bytes_ += total;
+  end_ = offset + wanted;
+  return true;
+}
+
+output_page output_log::read(std::uint64_t offset, std::size_t limit) {
+  output_page page;
+  page.next_offset = offset;
+  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return page;
+  for_each_record(file.get(), [&](record_header const& header, std::uint64_t position) {
+    if (header.offset + header.length <= page.next_offset) return true;
+    if (header.offset > page.next_offset) {
+      page.dropped.push_back({page.next_offset, header.offset});
+      page.next_offset = header.offset;
+    }
+    auto const skip = page.next_offset - header.offset;
+    auto text = read_text(file.get(), position + skip, header.length - skip);
+    auto const length = floor_character(text, std::min(limit, text.size()));
+    if (length == 0) return false;  // the next character does not fit any more
+    text.resize(length);
+    limit -= length;
+    page.next_offset += length;
+    auto const which = static_cast<link::output_stream>(header.which);
+    if (!page.chunks.empty() && page.chunks.back().which == which &&
+        page.chunks.back().offset + page.chunks.back().text.size() == page.next_offset - length)
+      page.chunks.back().text += text;
+    else
+      page.chunks.push_back({which, page.next_offset - length, std::move(text)});
+    return limit > 0;
+  });
+  return page;
+}
+
+link::captured output_log::summarize(link::output_stream which) {
+  link::captured summary;
+  std::string all;  // at most kept_ bytes
+  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return summary;
+  for_each_record(file.get(), [&](record_header const& header, std::uint64_t position) {
+    if (static_cast<link::output_stream>(header.which) == which) all += read_text(file.get(), position, header.length);
+    return true;
+  });
+  summary.bytes = all.size();
+  if (all.size() <= defaults::stream_text_limit) {
+    summary.head = std::move(all);
+    return summary;
+  }
+  summary.head = all.substr(0, floor_character(all, defaults::stream_head));
+  auto start = all.size() - defaults::stream_tail;
+  while (start < all.size() && is_continuation(all[start])) ++start;
+  summary.tail = all.substr(start);
+  return summary;
+}
+
+}  // namespace holdfast::core

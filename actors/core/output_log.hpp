@@ -1,0 +1,66 @@
+// The kept output of one cell as a file: records in written order, each with its offset, stream and text.
+// Appending is idempotent: what lies below the highest offset seen is a replay and is dropped. Survives SIGKILL of the daemon at any
+// instruction: a torn last record is cut off when the log is opened again, and its frame, never acked, comes again.
+// Collaborators: session. Refuses to keep more than `kept` bytes of text; what is beyond is counted by the kernel.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/base/unique_fd.hpp"
+#include "actors/link/messages.hpp"
+
+namespace holdfast::core {
+
+char const* to_string(link::output_stream which);  // "stdout", "stderr"
+
+struct chunk {
+  link::output_stream which = link::output_stream::out;
+  std::uint64_t offset = 0;
+  std::string text;
+};
+
+/// Bytes [from, to) that were never received.
+struct dropped_range {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
+struct output_page {
+  std::vector<chunk> chunks;
+  std::vector<dropped_range> dropped;
+  std::uint64_t next_offset = 0;
+};
+
+class output_log {
+ public:
+  /// Nothing is opened before the first append or read; `kept` is the most text to hold, in bytes.
+  explicit output_log(std::filesystem::path file, std::uint64_t kept) : file_(std::move(file)), kept_(kept) {}
+
+  /// False: the record could not be written (a full disk); the output goes on, with a gap.
+  bool append(link::output_stream which, std::uint64_t offset, std::string_view text);
+  /// Text from `offset` on, at most `limit` bytes; next_offset is where to go on.
+  output_page read(std::uint64_t offset, std::size_t limit);
+  /// Head and tail of one stream, from what is kept.
+  link::captured summarize(link::output_stream which);
+  /// Where the next text is expected: everything below was seen.
+  std::uint64_t end();
+
+ private:
+  bool open_for_append();
+  void load_end();
+
+  std::filesystem::path file_;
+  std::uint64_t kept_;
+  unique_fd fd_;
+  /// Highest offset + length seen; none until the file was looked at.
+  std::optional<std::uint64_t> end_;
+  /// Bytes of whole records in the file.
+  std::uint64_t file_bytes_ = 0;
+};
+
+}  // namespace holdfast::core

@@ -1,0 +1,255 @@
+#include "actors/core/session.hpp"
+
+#include <algorithm>
+
+#include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
+
+#include "actors/base/clock.hpp"
+#include "actors/core/kernel.hpp"
+#include "actors/core/session_state.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+/// To itself, when nothing can be sent to it any more: what is in the mailbox was answered.
+struct retire {};
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::retire)
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+session_state::session_state(caf::io::broker* broker, shared_context context, storage::session_record record, bool fresh)
+    : self(broker), shared(std::move(context)), row_(std::move(record)), on_disk(!fresh) {}
+
+std::filesystem::path session_state::output_file(storage::cell_record const& cell) const {
+  return shared->settings.home / "output" / std::to_string(cell.session) / std::to_string(cell.number);
+}
+
+live_cell* session_state::find(cell_id const& wanted) {
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.cell == wanted; });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+void session_state::load(std::optional<storage::link_record> link) {
+  if (!on_disk) {
+    self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), 0});
+    publish("session_created", "{}");
+    return;
+  }
+  auto& stores = *shared->stores;
+  if (auto last = stores.last_cell_number(row_.number)) last_number = *last;
+  if (auto found = stores.notices(row_.number)) notices = std::move(*found);
+  if (link) {
+    // An intended link is asked for again: starting is idempotent by kernel id.
+    kernel_ = session_kernel{{}, *link, false, false, {}};
+    auto const intended = link->state == storage::link_state::intended;
+    if (intended) start_kernel();
+    else kernel_->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
+  }
+  auto open = stores.open_cells(row_.number);
+  if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
+  std::vector<live_cell> unknown;
+  for (auto& record : *open) {
+    live_cell cell{record, {}, false, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept)};
+    auto outbox = stores.outbox(row_.number, record.number);
+    if (outbox && *outbox) {
+      cell.code = (*outbox)->code;
+      cell.reset_first = (*outbox)->reset;
+    }
+    auto const with_kernel = link && record.kernel == link->kernel;
+    auto const known = record.status == storage::cell_status::running ? with_kernel : outbox && outbox->has_value();
+    if (known) cells.push_back(std::move(cell));
+    else unknown.push_back(std::move(cell));
+  }
+  // Nothing can tell what became of these: their kernel's records are gone with a reboot or another home.
+  for (auto& cell : unknown) {
+    cell.row.status = storage::cell_status::lost;
+    cell.row.finished_at = now_ms();
+    auto facts = facts_of(cell);
+    facts.death = death_facts{};
+    facts.kernel.reset();
+    cell.row.result = result_json(facts);
+    if (shared->commit({storage::put_cell{cell.row}, storage::erase_outbox{cell.row.session, cell.row.number}}))
+      shared->move_later(cell.row.session, cell.row.number);
+  }
+  for (auto& cell : cells)
+    if (cell.row.status == storage::cell_status::running) set_overdue(cell);
+  advance();
+}
+
+void session_state::advance() {
+  accept_arrivals();
+  if (!kernel_ && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
+  dispatch();
+}
+
+void session_state::on_call(session_call& call) {
+  auto const& from = call.from;
+  if (closing && !std::holds_alternative<close_session>(call.what)) return answer_error(from, unknown_session(row_.key));
+  if (shared->shutting_down) return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+  std::visit(
+      [&](auto& what) {
+        using request = std::decay_t<decltype(what)>;
+        if constexpr (std::is_same_v<request, run_cell>) on_run(from, std::move(what));
+        else if constexpr (std::is_same_v<request, get_cell>) on_get(from, what.cell);
+        else if constexpr (std::is_same_v<request, wait_cell>) on_wait(from, what);
+        else if constexpr (std::is_same_v<request, list_cells>) on_list(from, what);
+        else if constexpr (std::is_same_v<request, read_output>) on_read_output(from, what);
+        else if constexpr (std::is_same_v<request, interrupt_cell>) on_interrupt(from, what);
+        else if constexpr (std::is_same_v<request, get_session>) answer_text(from, row());
+        else if constexpr (std::is_same_v<request, reset_session>) on_reset(from);
+        else on_close(from);
+      },
+      call.what);
+}
+
+void session_state::on_disk_committed(disk_committed const& answer) {
+  if (answer.problem && answer.problem->code == storage::failure_code::failed) shared->store_failed = true;
+  if (closing && answer.tag == 2) {
+    if (!answer.problem) return finish_close();
+    for (auto const& to : std::exchange(close_waiters, {})) answer_error(to, from_storage(*answer.problem));
+    closing = false;
+    return;
+  }
+  if (answer.problem) {
+    // Nothing was accepted: whoever waits for that may send again.
+    while (!arrivals.empty()) refuse_front(from_storage(*answer.problem));
+    return;
+  }
+  if (answer.tag == 0) on_disk = true;
+  else if (!arrivals.empty()) arrivals.front().on_disk = true;
+  advance();
+}
+
+void session_state::on_wake() {
+  auto const now = steady_clock::now();
+  auto const due = [&](std::optional<steady_time>& when) {
+    if (!when) return false;
+    if (*when > now) {
+      wake_at(*when);
+      return false;
+    }
+    when.reset();
+    return true;
+  };
+  for (auto& cell : cells) {
+    for (auto& each : cell.waiters)
+      if (each.until && *each.until <= now) answer_current(cell, each.to);
+      else if (each.until) wake_at(*each.until);
+    std::erase_if(cell.waiters, [&](auto const& each) { return each.until && *each.until <= now; });
+    if (due(cell.overdue)) {
+      if (cell.ending == cell_ending::none) cell.ending = cell_ending::timeout;
+      end_kernel_for("deadline", end_kernel::how::kill);
+    }
+  }
+  while (!arrivals.empty() && arrivals.front().deadline <= now)
+    refuse_front({error_code::at_capacity, "no kernel was ready for session " + row_.key.session + " in time; send it again", {}});
+  for (auto const& each : arrivals) wake_at(each.deadline);
+  if (due(store_retry_at)) {
+    if (auto frames = std::exchange(stalled, {})) on_said(std::move(*frames));
+    if (auto death = std::exchange(stalled_death, {})) on_dead(std::move(*death));
+  }
+  if (due(dispatch_retry_at)) dispatch();
+}
+
+void session_state::on_wind_down() {
+  while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+  for (auto& cell : cells) {
+    for (auto& each : cell.waiters) answer_current(cell, each.to, "the daemon was stopped; the cell goes on in its kernel");
+    cell.waiters.clear();
+  }
+  for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})
+    for (auto const& to : std::exchange(*waiting, {}))
+      answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
+  if (kernel_ && kernel_->actor) self->send(kernel_->actor, let_go{});
+  shared->sessions.erase(row_.key);
+  on_retire();
+}
+
+void session_state::on_retire() { self->send(self, retire{}); }
+
+// ---- what lists show ----
+
+char const* session_state::state() const {
+  if (kernel_) {
+    auto const view = *kernel();
+    return view.state();
+  }
+  if (!arrivals.empty() || !cells.empty()) return "starting";
+  return "new";
+}
+
+std::optional<kernel_view> session_state::kernel() const {
+  if (!kernel_) return std::nullopt;
+  auto const& link = kernel_->row;
+  kernel_view view{row_.key, link.kernel, link.environment, link.python, link.process.pid, link.state == storage::link_state::live,
+                   kernel_->attached, kernel_->was_attached, {}, 0, link.started_at, link.idle_since};
+  for (auto const& cell : cells)
+    if (cell.sent && cell.row.kernel == link.kernel) view.cell = cell.row.cell.text;
+    else ++view.queued;
+  return view;
+}
+
+std::string session_state::row() const {
+  auto const view = kernel();
+  link::json_writer out;
+  out.text("session", row_.key.session).text("owner", row_.key.owner);
+  if (row_.key.child.empty()) out.null("child");
+  else out.text("child", row_.key.child);
+  out.text("state", state());
+  out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
+  if (view && !view->cell.empty()) out.text("cell", view->cell);
+  else out.null("cell");
+  out.number("queued", std::count_if(cells.begin(), cells.end(), [](auto const& each) { return !each.sent; }) + arrivals.size());
+  out.number("jobs", 0);
+  auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
+  out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
+  out.number("saved_bytes", 0).number("notices", notices.size()).text("created_at", rfc3339(row_.created_at));
+  return out.take();
+}
+
+std::string stored_session_row(storage::session_record const& record, std::size_t notices) {
+  link::json_writer out;
+  out.text("session", record.key.session).text("owner", record.key.owner);
+  if (record.key.child.empty()) out.null("child");
+  else out.text("child", record.key.child);
+  out.text("state", "new").json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
+  out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", 0);
+  out.number("notices", notices).text("created_at", rfc3339(record.created_at));
+  return out.take();
+}
+
+caf::actor spawn_session(caf::actor_system& system, shared_context shared, session_seed seed) {
+  auto made = system.middleman().spawn_broker([shared, seed](caf::io::broker* self) -> caf::behavior {
+    set_handlers(self, "session");
+    auto state = std::make_shared<session_state>(self, shared, seed.row, seed.fresh);
+    shared->sessions[seed.row.key].face = state.get();
+    state->load(seed.link);
+    return {
+        [state](session_call& call) { state->on_call(call); },
+        [state](stop_session_kernel const& order) { state->on_stop(order); },
+        [state](wind_down) { state->on_wind_down(); },
+        [state](kernel_live const& told) { state->on_live(told); },
+        [state](kernel_start_failed const& told) { state->on_start_failed(told); },
+        [state](kernel_attached const& told) { state->on_attached(told); },
+        [state](kernel_said& told) { state->on_said(std::move(told)); },
+        [state](kernel_unreachable const& told) { state->on_unreachable(told); },
+        [state](kernel_dead& told) { state->on_dead(std::move(told)); },
+        [state](kernel_left const& told) { state->on_left(told); },
+        [state](disk_committed const& answer) { state->on_disk_committed(answer); },
+        [state](wake_up const& message) {
+          if (state->wake.take(message)) state->on_wake();
+        },
+        [self](retire) { self->quit(); },
+    };
+  });
+  shared->sessions[seed.row.key].actor = made;
+  return made;
+}
+
+}  // namespace holdfast::core

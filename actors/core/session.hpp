@@ -1,0 +1,23 @@
+// The actor of one session: accepts its cells in order, runs them in its kernel, records what becomes of them, tells who waits.
+// Collaborators: kernel actor (below it), supervisor (makes and finds it), context. Its inside is session_state.hpp.
+#pragma once
+
+#include <optional>
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+
+#include "actors/core/context.hpp"
+
+namespace holdfast::core {
+
+struct session_seed {
+  storage::session_record row;
+  bool fresh = false;                        // its row is in no store yet
+  std::optional<storage::link_record> link;  // the kernel it has by the records
+};
+
+/// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel and wind_down.
+caf::actor spawn_session(caf::actor_system& system, shared_context shared, session_seed seed);
+
+}  // namespace holdfast::core

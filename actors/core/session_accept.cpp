@@ -1,0 +1,252 @@
+// May this cell run, and where? From a run call to the execute frame: replay or conflict, a kernel, the record, then the send.
+#include <algorithm>
+
+#include "actors/base/clock.hpp"
+#include "actors/base/failpoints.hpp"
+#include "actors/base/hash.hpp"
+#include "actors/core/kernel.hpp"
+#include "actors/core/session_state.hpp"
+#include "actors/link/handshake.hpp"
+#include "actors/link/json_writer.hpp"
+#include "actors/link/utf8.hpp"
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+/// The first characters of a source, for lists.
+std::string shown(std::string const& code) {
+  std::size_t at = 0;
+  for (std::size_t count = 0; count < defaults::source_shown && at < code.size(); ++count)
+    at += std::max<std::size_t>(1, link::utf8_length(std::string_view(code).substr(at)));
+  return code.substr(0, at);
+}
+
+std::string cell_details(cell_id const& cell) { return "{\"cell\":\"" + cell.text + "\"}"; }
+
+error conflict(cell_id const& cell) {
+  return {error_code::cell_conflict, "cell " + cell.text + " exists with other code; use a new id for new code", {}};
+}
+
+std::map<std::string, std::string> as_map(std::vector<std::string> const& variables) {
+  std::map<std::string, std::string> out;
+  for (auto const& each : variables)
+    if (auto const split = each.find('='); split != std::string::npos) out[each.substr(0, split)] = each.substr(split + 1);
+  return out;
+}
+
+}  // namespace
+
+void session_state::on_run(reply_to from, run_cell what) {
+  arrival made{std::move(from), std::move(what), {}, steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout)};
+  made.code = sha256(made.what.code);
+  arrivals.push_back(std::move(made));
+  advance();
+  if (!arrivals.empty()) wake_at(arrivals.back().deadline);
+}
+
+void session_state::accept_arrivals() {
+  while (!arrivals.empty() && accept_front()) {
+  }
+}
+
+void session_state::refuse_front(error problem) {
+  answer_error(arrivals.front().from, std::move(problem));
+  arrivals.pop_front();
+}
+
+/// True when the front arrival was answered or will be by a cell that exists.
+bool session_state::replay(arrival& front) {
+  auto const& what = front.what;
+  if (what.cell.empty()) return false;
+  if (auto* live = find(what.cell)) {
+    if (live->row.code != front.code) answer_error(front.from, conflict(what.cell));
+    else add_waiter(*live, front.from, what.wait_ms, what.stream, 0);
+    return true;
+  }
+  auto known = shared->stores->find_cell(row_.number, what.cell);
+  if (!known) {
+    answer_error(front.from, from_storage(known.error()));
+    return true;
+  }
+  if (!*known) return false;
+  if ((*known)->code != front.code) answer_error(front.from, conflict(what.cell));
+  else on_wait(front.from, {what.cell, what.wait_ms, what.stream, 0});
+  return true;
+}
+
+/// Handles the first of the arrivals; false when it must wait for something.
+bool session_state::accept_front() {
+  auto& front = arrivals.front();
+  auto& what = front.what;
+  if (replay(front)) {
+    arrivals.pop_front();
+    return true;
+  }
+  if (shared->store_failed) {
+    refuse_front({error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}});
+    return true;
+  }
+  if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel)) {
+    refuse_front({error_code::kernel_changed, "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more", {}});
+    return true;
+  }
+  if (cells.size() >= defaults::max_queue_per_session) {
+    refuse_front({error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(cells.size()) + " cells waiting; wait for one", {}});
+    return true;
+  }
+  if (!on_disk) {
+    if (!kernel_) start_kernel();  // meanwhile
+    return false;
+  }
+  if (!kernel_ || kernel_->ending || kernel_->row.state != storage::link_state::live) {
+    if (!kernel_) start_kernel();
+    return false;
+  }
+  if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
+
+  storage::cell_record record;
+  record.session = row_.number;
+  record.number = last_number + 1;
+  record.cell = what.cell;
+  record.code = front.code;
+  record.source = shown(what.code);
+  record.queued_at = now_ms();
+  record.timeout_ms = what.timeout_ms;
+  if (shared->settings.strict_durability && !front.on_disk) {
+    if (!std::exchange(front.asked_disk, true)) self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), 1});
+    return false;
+  }
+  storage::changes unit;
+  auto reset_first = what.reset;
+  take_settings(what, unit, reset_first);
+  auto const at_once = cells.empty() && kernel_->attached && !(reset_first && kernel_->row.generation > 0);
+  auto link = kernel_->row;
+  if (at_once) {
+    record.kernel = link.kernel;
+    record.generation = ++link.generation;
+    unit.push_back(storage::put_link{link});
+  }
+  unit.push_back(storage::put_cell{record});
+  unit.push_back(storage::put_outbox{{row_.number, record.number, what.code, reset_first}});
+  if (failpoint(failpoint_id::core_before_accept_recorded)) {
+    refuse_front({error_code::store_full, "cannot record cell " + what.cell.text + "; nothing ran, send it again", {}});
+    return true;
+  }
+  if (auto committed = shared->commit(unit); !committed) {
+    refuse_front(committed.error());
+    return true;
+  }
+  (void)failpoint(failpoint_id::core_after_accept_recorded);
+  ++last_number;
+  kernel_->row = std::move(link);
+  shared->move_later(row_.number, record.number);
+
+  auto& cell = cells.emplace_back(live_cell{record, std::move(what.code), reset_first, false, {}, {}, {},
+                                            output_log(output_file(record), defaults::output_kept)});
+  auto const accepted = std::move(front);
+  arrivals.pop_front();
+  if (at_once) send_execute(cell);
+  publish("cell_accepted", cell_details(cell.row.cell));
+  if (accepted.what.stream) {
+    link::json_writer params;
+    params.text("owner", row_.key.owner);
+    if (row_.key.child.empty()) params.null("child");
+    else params.text("child", row_.key.child);
+    params.text("session", row_.key.session).text("cell", cell.row.cell.text);
+    self->send(accepted.from.front, notification{accepted.from.connection, "cell.accepted", params.take()});
+  }
+  add_waiter(cell, accepted.from, accepted.what.wait_ms, accepted.what.stream, 0);
+  return true;
+}
+
+/// The session's last python, cwd and variables; another interpreter needs another kernel.
+void session_state::take_settings(run_cell const& what, storage::changes& unit, bool& reset_first) {
+  auto changed = false;
+  if (what.python && *what.python != row_.python) {
+    if (kernel_ && kernel_->row.generation > 0) reset_first = true;
+    row_.python = *what.python;
+    changed = true;
+  }
+  if (what.cwd && *what.cwd != row_.cwd) {
+    row_.cwd = *what.cwd;
+    changed = true;
+  }
+  if (!what.env.empty()) {
+    auto merged = as_map(row_.variables);
+    for (auto const& [name, value] : what.env) merged[name] = value;
+    std::vector<std::string> lines;
+    for (auto const& [name, value] : merged) lines.push_back(name + "=" + value);
+    if (lines != row_.variables) {
+      row_.variables = std::move(lines);
+      changed = true;
+    }
+  }
+  if (!changed) return;
+  unit.push_back(storage::put_session{row_});
+  shared->move_later(row_.number);
+}
+
+/// Makes the intended link, unless there is one by the records, and asks for its kernel.
+void session_state::start_kernel() {
+  if (shared->shutting_down || closing) return;
+  if (!kernel_) {
+    // The first arrival says how; its settings are recorded with it when it is accepted.
+    storage::changes unit;
+    bool ignored = false;
+    if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit, ignored);
+    storage::link_record link;
+    link.kernel = kernel_id("k-" + make_ulid());
+    link.session = row_.number;
+    link.python = row_.python;
+    link.token = random_hex(32);
+    link.directory = "run/" + link.kernel.text;
+    link.protocol = link::protocol;
+    link.reason = row_.fresh_reason;
+    link.started_at = link.idle_since = now_ms();
+    unit.push_back(storage::put_link{link});
+    auto committed = shared->commit(unit);
+    if (!committed || failpoint(failpoint_id::core_after_spawn_recorded)) {
+      auto const problem = committed ? error{error_code::store_full, "cannot record a kernel; nothing ran", {}} : committed.error();
+      while (!arrivals.empty()) refuse_front(problem);
+      return;
+    }
+    kernel_ = session_kernel{{}, std::move(link), false, false, {}};
+  }
+  env::spawn_kernel request{{}, kernel_->row.kernel, kernel_->row.token, kernel_->row.directory, row_.python, row_.cwd, as_map(row_.variables)};
+  kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
+}
+
+/// Hands the first cell to an attached kernel that does not have it yet.
+void session_state::dispatch() {
+  if (cells.empty() || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down) return;
+  auto& front = cells.front();
+  if (front.sent) return;
+  auto& link = kernel_->row;
+  if (front.row.kernel != link.kernel) {
+    if (front.reset_first && link.generation > 0) return end_kernel_for("reset", end_kernel::how::kill);
+    auto row = front.row;
+    auto next = link;
+    row.kernel = link.kernel;
+    row.generation = ++next.generation;
+    if (!shared->commit({storage::put_cell{row}, storage::put_link{next}})) {
+      dispatch_retry_at = steady_clock::now() + defaults::store_retry;
+      return wake_at(*dispatch_retry_at);
+    }
+    front.row = std::move(row);
+    link = std::move(next);
+  }
+  if (front.row.status == storage::cell_status::queued) return send_execute(front);
+  front.sent = true;  // it runs there already
+}
+
+void session_state::send_execute(live_cell& cell) {
+  link::execute message{cell.row.cell, cell.row.generation, cell.code, static_cast<std::uint64_t>(cell.row.timeout_ms),
+                        defaults::output_kept};
+  self->send(kernel_->actor, kernel_send{link::to_json(message), true});
+  cell.sent = true;
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,218 @@
+// Who is told what? Results as they stand, waiters, streams, lists and pages of output.
+#include <algorithm>
+#include <charconv>
+
+#include "actors/base/clock.hpp"
+#include "actors/base/failpoints.hpp"
+#include "actors/core/session_state.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+void session_state::answer_text(reply_to const& to, std::string text) {
+  if (failpoint(failpoint_id::core_before_reply)) return;  // as if the client had gone
+  self->send(to.front, answer{to.connection, to.request, std::move(text)});
+  (void)failpoint(failpoint_id::core_after_reply);
+}
+
+void session_state::answer_error(reply_to const& to, error problem) {
+  self->send(to.front, answer{to.connection, to.request, tl::unexpected(std::move(problem))});
+}
+
+kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) const {
+  kernel_facts facts;
+  auto const& link = kernel_->row;
+  auto const is_first = cell.generation == 1;
+  facts.kernel = link.kernel;
+  facts.pid = link.process.pid;
+  facts.environment = link.environment;
+  facts.python = link.python;
+  facts.reason = is_first ? link.reason : "reused";
+  facts.state_lost = is_first && link.reason == "died";
+  facts.state_reset = is_first && link.reason == "reset";
+  facts.execution_count = cell.generation;
+  return facts;
+}
+
+result_facts session_state::facts_without_output(live_cell const& cell) const {
+  result_facts facts;
+  facts.key = row_.key;
+  facts.row = cell.row;
+  if (kernel_ && cell.row.kernel == kernel_->row.kernel) facts.kernel = kernel_facts_of(cell.row);
+  return facts;
+}
+
+result_facts session_state::facts_of(live_cell& cell) const {
+  auto facts = facts_without_output(cell);
+  if (cell.row.started_at != 0 || cell.output.end() > 0) {
+    facts.out = cell.output.summarize(link::output_stream::out);
+    facts.err = cell.output.summarize(link::output_stream::err);
+  }
+  return facts;
+}
+
+void session_state::answer_current(live_cell& cell, reply_to const& to, std::optional<std::string> note) {
+  auto facts = facts_of(cell);
+  if (note && facts.kernel) facts.kernel->note = std::move(note);
+  answer_text(to, with_replayed(result_json(facts), false));
+}
+
+void session_state::add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream, std::uint64_t offset) {
+  waiter made{to, {}, stream, offset};
+  if (stream) {
+    // What was said so far; the rest comes as it is said.
+    for (;;) {
+      auto const page = cell.output.read(made.offset, defaults::output_frame_text);
+      if (page.chunks.empty()) break;
+      for (auto const& each : page.chunks) notify_output(made, cell, each.which, each.offset, each.text);
+    }
+  }
+  if (wait_ms && *wait_ms <= 0) return answer_current(cell, to);
+  if (wait_ms) {
+    made.until = steady_clock::now() + milliseconds(*wait_ms);
+    wake_at(*made.until);
+  }
+  cell.waiters.push_back(std::move(made));
+}
+
+void session_state::notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset, std::string_view text) {
+  if (offset + text.size() <= to.offset) return;
+  auto const dropped = offset > to.offset ? offset - to.offset : 0;
+  if (offset < to.offset) {
+    text.remove_prefix(to.offset - offset);
+    offset = to.offset;
+  }
+  link::json_writer params({}, text.size() + 256);
+  params.text("owner", row_.key.owner);
+  if (row_.key.child.empty()) params.null("child");
+  else params.text("child", row_.key.child);
+  params.text("session", row_.key.session).text("cell", cell.row.cell.text).text("stream", to_string(which));
+  params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
+  self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
+  to.offset = offset + text.size();
+}
+
+void session_state::finish(cell_number number, storage::cell_record row) {
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == number; });
+  if (found == cells.end()) return;
+  auto const waiters = std::move(found->waiters);
+  publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
+  cells.erase(found);
+  for (auto const& each : waiters) answer_text(each.to, with_replayed(row.result, false));
+  shared->move_later(row.session, row.number);
+}
+
+result<storage::cell_record> session_state::stored(cell_id const& cell) const {
+  auto known = shared->stores->find_cell(row_.number, cell);
+  if (!known) return tl::unexpected(from_storage(known.error()));
+  if (!*known) return fail(error_code::not_found, "no cell " + cell.text + " in session " + row_.key.session + "; cell.list shows what there is");
+  if ((*known)->expired)
+    return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
+  auto record = shared->stores->cell(row_.number, (*known)->number);
+  if (!record) return tl::unexpected(from_storage(record.error()));
+  if (!*record) return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
+  return std::move(**record);
+}
+
+void session_state::on_get(reply_to const& from, cell_id const& cell) {
+  if (auto* live = find(cell)) return answer_current(*live, from);
+  auto record = stored(cell);
+  if (!record) return answer_error(from, std::move(record.error()));
+  answer_text(from, with_replayed(record->result, true));
+}
+
+void session_state::on_wait(reply_to const& from, wait_cell const& what) {
+  if (auto* live = find(what.cell)) return add_waiter(*live, from, what.wait_ms, what.stream, what.offset);
+  auto record = stored(what.cell);
+  if (!record) return answer_error(from, std::move(record.error()));
+  if (what.stream) {
+    live_cell past{*record, {}, false, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept)};
+    waiter to{from, {}, true, what.offset};
+    for (;;) {
+      auto const page = past.output.read(to.offset, defaults::output_frame_text);
+      if (page.chunks.empty()) break;
+      for (auto const& each : page.chunks) notify_output(to, past, each.which, each.offset, each.text);
+    }
+  }
+  answer_text(from, with_replayed(record->result, true));
+}
+
+void session_state::on_list(reply_to const& from, list_cells const& what) {
+  cell_number before = 0;
+  if (!what.after.empty()) {
+    auto const [end, problem] = std::from_chars(what.after.data(), what.after.data() + what.after.size(), before);
+    if (problem != std::errc{} || end != what.after.data() + what.after.size())
+      return answer_error(from, {error_code::invalid_params, "after must be a next of an earlier answer, found " + what.after, {}});
+  }
+  std::vector<std::string> rows;
+  std::string next;
+  while (next.empty()) {
+    auto const page = shared->stores->cells(row_.number, before, defaults::list_limit_most);
+    if (!page) return answer_error(from, from_storage(page.error()));
+    for (auto const& record : *page) {
+      before = record.number;
+      if (what.status && record.status != *what.status) continue;
+      link::json_writer row;
+      row.text("cell", record.cell.text).text("status", storage::to_string(record.status));
+      if (record.started_at != 0) row.text("started_at", rfc3339(record.started_at));
+      else row.null("started_at");
+      if (record.started_at != 0)
+        row.integer("duration_ms", (record.finished_at != 0 ? record.finished_at : now_ms()) - record.started_at);
+      else
+        row.null("duration_ms");
+      row.number("output_bytes", record.output_bytes).text("source", record.source);
+      rows.push_back(row.take());
+      if (rows.size() == what.limit) {
+        next = std::to_string(record.number);
+        break;
+      }
+    }
+    if (page->size() < defaults::list_limit_most) break;
+  }
+  link::json_writer out;
+  out.json("items", link::json_list(rows, [](auto const& row) { return row; }));
+  if (next.empty() || next == "1") out.null("next");
+  else out.text("next", next);
+  answer_text(from, out.take());
+}
+
+void session_state::on_read_output(reply_to const& from, read_output const& what) {
+  storage::cell_record record;
+  auto is_final = false;
+  if (auto* live = find(what.cell)) {
+    record = live->row;
+  } else {
+    auto found = stored(what.cell);
+    if (!found) return answer_error(from, std::move(found.error()));
+    record = std::move(*found);
+    is_final = true;
+  }
+  output_log log(output_file(record), defaults::output_kept);
+  auto const page = log.read(what.offset, what.limit);
+  auto const total = std::max<std::uint64_t>(record.output_bytes, log.end());
+  auto dropped = page.dropped;
+  auto next = page.next_offset;
+  // Text beyond what is kept was only counted.
+  if (is_final && page.chunks.empty() && next < total) {
+    dropped.push_back({next, total});
+    next = total;
+  }
+  link::json_writer out;
+  out.json("chunks", link::json_list(page.chunks, [](chunk const& each) {
+             link::json_writer item;
+             item.text("stream", to_string(each.which)).number("offset", each.offset).text("text", each.text);
+             return item.take();
+           }));
+  out.number("next_offset", next).number("total_bytes", total);
+  out.json("dropped", link::json_list(dropped, [](dropped_range const& each) {
+             link::json_writer item;
+             item.number("from", each.from).number("to", each.to);
+             return item.take();
+           }));
+  out.flag("final", is_final);
+  answer_text(from, out.take());
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,181 @@
+// What is lost? A kernel that did not start, was proven dead, or turned out to be another home's.
+#include <algorithm>
+
+#include "actors/base/clock.hpp"
+#include "actors/core/outcome.hpp"
+#include "actors/core/session_state.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+death_facts death_of(remains const& left) {
+  death_facts death;
+  if (!left.exit) return death;
+  death.cause = left.exit->cause;
+  death.signal = left.exit->signal;
+  death.exit_code = left.exit->exit_code;
+  death.log_tail = left.exit->log_tail;
+  return death;
+}
+
+/// "killed by SIGKILL", "exited 3", "ended, the cause is unknown".
+std::string in_words(death_facts const& death) {
+  if (death.signal) return "killed by " + *death.signal;
+  if (death.exit_code) return "exited " + std::to_string(*death.exit_code);
+  return "ended, the cause is unknown";
+}
+
+}  // namespace
+
+storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const {
+  auto const quoted = [](std::string const& id) { return "\"" + id + "\""; };
+  return {notice_id("n-" + make_ulid()), row_.number, std::move(kind), std::move(text),
+          "{\"jobs\":[],\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}", now_ms()};
+}
+
+/// Nothing ran in it: those who wait for acceptance are refused, cells that were accepted for an earlier kernel end as an error.
+void session_state::on_start_failed(kernel_start_failed const& told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
+  publish("refused", "{\"reason\":\"start_failed\"}");
+  storage::changes unit{storage::erase_link{told.kernel}};
+  std::vector<storage::cell_record> ended;
+  for (auto& cell : cells) {
+    auto row = cell.row;
+    row.status = storage::cell_status::error;
+    row.finished_at = now_ms();
+    auto facts = facts_without_output(cell);
+    facts.row = row;
+    facts.kernel.reset();
+    facts.error = link::cell_error{"start_failed", told.problem.message, {}};
+    row.result = result_json(facts);
+    unit.push_back(storage::put_cell{row});
+    unit.push_back(storage::erase_outbox{row.session, row.number});
+    ended.push_back(std::move(row));
+  }
+  if (!shared->commit(unit)) log::error("store-failed", "the end of kernel {} could not be recorded", told.kernel.text);
+  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
+  kernel_.reset();
+  for (auto& row : ended) {
+    auto const number = row.number;
+    finish(number, std::move(row));
+  }
+  while (!arrivals.empty()) refuse_front(told.problem);
+  for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
+  if (closing) on_close_ready();
+}
+
+/// Decides what became of a cell that was with the dead kernel, by the table of outcome.hpp.
+void session_state::settle(live_cell& cell, kernel_dead const& told, storage::changes& unit, std::vector<std::string>& lost) {
+  evidence known;
+  known.sent = cell.row.generation > 0;
+  known.started = cell.row.status == storage::cell_status::running;
+  known.spool_readable = told.left.spool_readable;
+  known.requeues = cell.row.requeues;
+  auto row = cell.row;
+  if (cell.ending == cell_ending::none && fate_of(known) == fate::requeue) {
+    row.kernel = {};
+    row.generation = 0;
+    ++row.requeues;
+    unit.push_back(storage::put_cell{row});
+    cell.row = std::move(row);
+    cell.sent = false;
+    return;
+  }
+  switch (cell.ending) {
+    case cell_ending::none: row.status = storage::cell_status::lost; break;
+    case cell_ending::timeout: row.status = storage::cell_status::timeout; break;
+    default: row.status = storage::cell_status::interrupted; break;
+  }
+  row.finished_at = now_ms();
+  cell.row.output_bytes = std::max(cell.row.output_bytes, cell.output.end());
+  row.output_bytes = cell.row.output_bytes;
+  auto facts = facts_of(cell);
+  facts.row = row;
+  facts.death = death_of(told.left);
+  if (facts.kernel) {
+    facts.kernel->ended = true;
+    facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
+    facts.kernel->state_reset = facts.kernel->state_reset || cell.ending == cell_ending::reset;
+    if (row.status == storage::cell_status::lost)
+      facts.kernel->note = "the kernel was " + in_words(*facts.death) + " during this cell: its effects are unknown, it is not run again";
+  }
+  facts.notices = std::exchange(notices, {});
+  for (auto const& each : facts.notices) unit.push_back(storage::erase_notice{each.session, each.notice});
+  row.result = result_json(facts);
+  if (row.status == storage::cell_status::lost) lost.push_back(row.cell.text);
+  unit.push_back(storage::put_cell{row});
+  unit.push_back(storage::erase_outbox{row.session, row.number});
+  cell.row = std::move(row);
+}
+
+void session_state::on_dead(kernel_dead told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  kernel_->attached = false;
+  // First what it said and printed, as if it had just arrived.
+  for (auto const& each : told.left.journal)
+    if (auto* cell = find(each.cell); cell && cell->row.kernel == told.kernel) on_output(*cell, each.stream, each.offset, each.text);
+  stalled.reset();  // all of it is in the spool
+  if (told.left.spool_readable || !told.left.frames.empty()) {
+    if (!take(told.left.frames)) {
+      stalled_death = std::move(told);
+      store_retry_at = steady_clock::now() + defaults::store_retry;
+      return wake_at(*store_retry_at);
+    }
+  }
+  storage::changes unit{storage::erase_link{told.kernel}};
+  std::vector<std::string> lost;
+  auto const death = death_of(told.left);
+  auto* front = !cells.empty() && cells.front().row.kernel == told.kernel ? &cells.front() : nullptr;
+  if (front) {
+    if (told.left.exit)
+      for (auto const& rest : told.left.exit->rest)
+        on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(), rest.text);
+    settle(*front, told, unit, lost);
+  }
+  auto const ordered = kernel_->ending;
+  row_.fresh_reason = ordered == "reset" ? "reset" : "died";
+  ++row_.restarts;
+  unit.push_back(storage::put_session{row_});
+  std::optional<storage::notice_record> notice;
+  if (!ordered && !closing) {
+    std::string text = "the python kernel was found dead (" + in_words(death) + "); a fresh one takes its place";
+    if (!lost.empty()) text += "; lost: cell " + lost.front();
+    notice = make_notice("restarted", std::move(text), lost);
+    unit.push_back(storage::put_notice{*notice});
+  }
+  if (auto committed = shared->commit(unit); !committed) {
+    stalled_death = std::move(told);
+    store_retry_at = steady_clock::now() + defaults::store_retry;
+    return wake_at(*store_retry_at);
+  }
+  if (notice) notices.push_back(std::move(*notice));
+  shared->move_later(row_.number);
+  log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
+  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? *ordered : death.cause) + "\"}");
+  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
+  auto const stopped = kernel();
+  kernel_.reset();
+  if (front && storage::is_final(front->row.status)) {
+    auto row = front->row;
+    finish(row.number, std::move(row));
+  }
+  for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
+  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, stopped->to_json());
+  if (closing) return on_close_ready();
+  advance();
+}
+
+/// Another home has the kernel: this one knows nothing more of it. Its namespace is out of reach, so it counts as died.
+void session_state::on_left(kernel_left const& told) {
+  kernel_dead gone{told.kernel, {}};
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  kernel_->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
+  on_dead(std::move(gone));
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,99 @@
+// How does it end on request? Interrupting a cell, resetting and closing the session, stopping its kernel.
+#include "actors/base/clock.hpp"
+#include "actors/core/session_state.hpp"
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
+  auto* cell = what.cell ? find(*what.cell) : cells.empty() ? nullptr : &cells.front();
+  if (cell == nullptr) {
+    if (what.cell) return on_wait(from, {*what.cell, 0, false, 0});  // final already, or not there
+    return answer_error(from, {error_code::not_found, "nothing runs in session " + row_.key.session, {}});
+  }
+  add_waiter(*cell, from, std::nullopt, false, 0);
+  if (!cell->sent || !kernel_) return interrupt_queued(cell->row.number);
+  if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
+  self->send(kernel_->actor, kernel_send{link::to_json(link::interrupt{cell->row.cell, link::interrupt_reason::interrupt})});
+  auto const due = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin;
+  if (!cell->overdue || *cell->overdue > due) cell->overdue = due;
+  wake_at(*cell->overdue);
+}
+
+/// A queued cell ends without having started.
+void session_state::interrupt_queued(cell_number number) {
+  for (auto& cell : cells) {
+    if (cell.row.number != number) continue;
+    auto row = cell.row;
+    row.status = storage::cell_status::interrupted;
+    row.finished_at = now_ms();
+    auto facts = facts_without_output(cell);
+    facts.row = row;
+    facts.kernel.reset();
+    row.result = result_json(facts);
+    if (auto committed = shared->commit({storage::put_cell{row}, storage::erase_outbox{row.session, row.number}}); !committed) {
+      for (auto const& each : std::exchange(cell.waiters, {})) answer_error(each.to, committed.error());
+      return;
+    }
+    return finish(number, std::move(row));
+  }
+}
+
+void session_state::end_kernel_for(std::string reason, end_kernel::how way) {
+  if (!kernel_ || !kernel_->actor) return;
+  if (!kernel_->ending) kernel_->ending = reason;
+  self->send(kernel_->actor, end_kernel{way, std::move(reason)});
+}
+
+void session_state::on_reset(reply_to from) {
+  if (!kernel_) {
+    row_.fresh_reason = "reset";
+    if (auto committed = shared->commit({storage::put_session{row_}}); !committed) return answer_error(from, committed.error());
+    shared->move_later(row_.number);
+    return answer_text(from, row());
+  }
+  reset_waiters.push_back(std::move(from));
+  if (!cells.empty() && cells.front().sent && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+  end_kernel_for("reset", end_kernel::how::kill);
+}
+
+void session_state::on_stop(stop_session_kernel const& order) {
+  if (!kernel_ || kernel_->row.kernel != order.kernel)
+    return answer_error(order.from, {error_code::not_found, "no kernel " + order.kernel.text + "; kernel.list shows what there is", {}});
+  if (!cells.empty())
+    return answer_error(order.from, {error_code::busy, "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first", {}});
+  stop_waiters.push_back(order.from);
+  end_kernel_for("stop", end_kernel::how::shutdown);
+}
+
+void session_state::on_close(reply_to from) {
+  close_waiters.push_back(std::move(from));
+  if (closing) return;
+  closing = true;
+  while (!arrivals.empty()) refuse_front(unknown_session(row_.key));
+  std::vector<cell_number> queued;
+  for (auto& cell : cells)
+    if (cell.sent) cell.ending = cell_ending::close;
+    else queued.push_back(cell.row.number);
+  for (auto const number : queued) interrupt_queued(number);
+  if (kernel_) return end_kernel_for("close", end_kernel::how::kill);
+  on_close_ready();
+}
+
+/// Nothing runs any more: the records go, disk first, so that a crash in between leaves a session that says so.
+void session_state::on_close_ready() {
+  self->send(shared->disk, commit_to_disk{{storage::erase_session{row_.number}}, address(), 2});
+}
+
+void session_state::finish_close() {
+  if (auto committed = shared->commit({storage::erase_session{row_.number}}); !committed)
+    log::error("close-failed", "session {} is gone from disk and could not be removed from boot", row_.number);
+  self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(row_.number))});
+  publish("session_closed", "{}");
+  for (auto const& to : std::exchange(close_waiters, {})) answer_text(to, row());
+  shared->sessions.erase(row_.key);
+  on_retire();
+}
+
+}  // namespace holdfast::core

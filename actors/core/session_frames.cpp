@@ -1,0 +1,240 @@
+// What did the kernel say? Frames are taken in batches: one transaction in `boot`, then the ack, then the answers.
+#include <algorithm>
+#include <functional>
+
+#include "actors/base/clock.hpp"
+#include "actors/base/failpoints.hpp"
+#include "actors/core/session_state.hpp"
+
+namespace holdfast::core {
+
+using std::chrono::steady_clock;
+
+/// What a run of frames changes; nothing of the session is touched before it is recorded.
+struct session_state::batch {
+  struct update {
+    live_cell* cell;
+    storage::cell_record row;
+  };
+  std::vector<update> updates;
+  bool has_start = false;
+  bool has_result = false;
+  std::uint64_t last_seq = 0;
+
+  storage::cell_record& row_of(live_cell& cell) {
+    for (auto& each : updates)
+      if (each.cell == &cell) return each.row;
+    return updates.emplace_back(update{&cell, cell.row}).row;
+  }
+};
+
+void session_state::on_live(kernel_live const& told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  auto link = kernel_->row;
+  link.state = storage::link_state::live;
+  link.nursery = told.nursery;
+  link.python = told.python;
+  link.program = told.program;
+  link.process = told.process;
+  storage::changes unit{storage::put_link{link}};
+  std::optional<storage::notice_record> notice;
+  if (link.reason == "died") {
+    notice = make_notice("state_lost", "a fresh kernel was started and is empty: variables and imports of the earlier one are gone; define them again", {});
+    unit.push_back(storage::put_notice{*notice});
+  }
+  if (auto committed = shared->commit(unit); !committed) {
+    // Without its row it must not get a cell: whoever waits may send again, and the kernel ends unused.
+    while (!arrivals.empty()) refuse_front(committed.error());
+    return end_kernel_for("its start could not be recorded", end_kernel::how::kill);
+  }
+  kernel_->row = std::move(link);
+  if (notice) notices.push_back(std::move(*notice));
+  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + kernel_->row.reason + "\"}");
+  advance();
+}
+
+void session_state::on_attached(kernel_attached const& told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  auto link = kernel_->row;
+  link.epoch = told.epoch;
+  link.process = told.process;
+  storage::changes unit{storage::put_link{link}};
+  std::optional<storage::notice_record> notice;
+  if (told.reattached) {
+    std::vector<std::string> running;
+    for (auto const& cell : cells)
+      if (cell.row.kernel == link.kernel) running.push_back(cell.row.cell.text);
+    std::string text = "the python kernel reattached; its variables carried on. ";
+    if (running.empty()) text += "nothing was running";
+    else text += "still running or finished meanwhile: cell " + running.front();
+    notice = make_notice("reattached", std::move(text), running);
+    // One is enough, however often the daemon was restarted since the last result.
+    std::erase_if(notices, [&](auto const& each) {
+      if (each.kind != "reattached") return false;
+      unit.push_back(storage::erase_notice{each.session, each.notice});
+      return true;
+    });
+    unit.push_back(storage::put_notice{*notice});
+  }
+  if (shared->commit(unit)) kernel_->row = std::move(link);
+  if (notice) notices.push_back(std::move(*notice));
+  kernel_->attached = kernel_->was_attached = true;
+  publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
+  // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
+  advance();
+}
+
+void session_state::on_unreachable(kernel_unreachable const& told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  kernel_->attached = false;
+  publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
+}
+
+void session_state::on_said(kernel_said told) {
+  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  if (stalled) {  // behind frames that could not be recorded yet
+    std::move(told.frames.begin(), told.frames.end(), std::back_inserter(stalled->frames));
+    return;
+  }
+  if (take(told.frames)) return advance();
+  for (auto& cell : cells) {
+    for (auto& each : cell.waiters) answer_current(cell, each.to, "the result could not be stored yet; the kernel keeps it");
+    cell.waiters.clear();
+  }
+  stalled = std::move(told);
+  store_retry_at = steady_clock::now() + defaults::store_retry;
+  wake_at(*store_retry_at);
+}
+
+bool session_state::take(std::vector<said> const& frames) {
+  batch changed;
+  for (auto const& frame : frames) {
+    if (frame.seq <= kernel_->row.last_seq) continue;
+    changed.last_seq = frame.seq;
+    if (auto* why = std::get_if<unreadable>(&frame.what)) {
+      take_unreadable(changed, frame, *why);
+      continue;
+    }
+    auto const& what = std::get<link::from_kernel>(frame.what);
+    if (auto* start = std::get_if<link::started>(&what)) {
+      take_started(changed, *start);
+    } else if (auto* done = std::get_if<link::done>(&what)) {
+      take_done(changed, *done);
+    } else if (auto* output = std::get_if<link::output>(&what)) {
+      if (auto* cell = find(output->cell)) on_output(*cell, output->stream, output->offset, output->text);
+    } else {
+      auto const& bad = std::get<link::bad_frame>(what);
+      log::warn("bad-frame", "kernel {} could not read our frame {}: {}", kernel_->row.kernel.text, bad.seq, bad.message);
+    }
+  }
+  if (changed.last_seq == 0) return true;
+  if (!changed.updates.empty()) {
+    auto link = kernel_->row;
+    link.last_seq = changed.last_seq;
+    if (changed.has_result) link.idle_since = now_ms();
+    storage::changes unit{storage::put_link{link}};
+    for (auto const& each : changed.updates) {
+      unit.push_back(storage::put_cell{each.row});
+      unit.push_back(storage::erase_outbox{each.row.session, each.row.number});
+    }
+    if (changed.has_result)
+      for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
+    if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
+    if (changed.has_result && failpoint(failpoint_id::core_before_result_recorded)) return false;
+    if (!shared->commit(unit)) return false;
+    if (changed.has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
+    if (changed.has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
+    kernel_->row = std::move(link);
+    if (changed.has_result) notices.clear();
+  } else {
+    // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
+    kernel_->row.last_seq = changed.last_seq;
+  }
+  for (auto& each : changed.updates) {
+    if (storage::is_final(each.row.status)) {
+      auto const number = each.row.number;
+      finish(number, std::move(each.row));
+    } else {
+      each.cell->row = std::move(each.row);
+      each.cell->code.clear();
+      set_overdue(*each.cell);
+      publish("cell_started", "{\"cell\":\"" + each.cell->row.cell.text + "\"}");
+    }
+  }
+  if (kernel_ && kernel_->actor) self->send(kernel_->actor, kernel_recorded{changed.last_seq});
+  return true;
+}
+
+void session_state::take_started(batch& into, link::started const& frame) {
+  auto* cell = find(frame.cell);
+  if (cell == nullptr || cell->row.generation != frame.generation) return;
+  auto& row = into.row_of(*cell);
+  if (row.status != storage::cell_status::queued) return;
+  row.status = storage::cell_status::running;
+  row.started_at = frame.at;
+  into.has_start = true;
+}
+
+void session_state::take_done(batch& into, link::done const& frame) {
+  auto* cell = find(frame.cell);
+  if (cell == nullptr || cell->row.generation != frame.generation) {
+    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text, frame.cell.text);
+    return;
+  }
+  auto& row = into.row_of(*cell);
+  row.status = frame.status;
+  if (cell->ending == cell_ending::reset || cell->ending == cell_ending::close) row.status = storage::cell_status::interrupted;
+  row.started_at = frame.started_at;
+  row.finished_at = frame.finished_at;
+  row.output_bytes = frame.output_bytes;
+  auto facts = facts_without_output(*cell);
+  facts.row = row;
+  facts.out = frame.out;
+  facts.err = frame.err;
+  facts.value = frame.value;
+  facts.error = frame.error;
+  facts.exit_code = frame.exit_code;
+  facts.notices = into.has_result ? std::vector<storage::notice_record>{} : notices;
+  if (frame.kernel_ended && facts.kernel) {
+    facts.kernel->ended = facts.kernel->state_lost = true;
+    facts.kernel->note = "the cell did not end in time and was killed with its kernel; the next cell starts empty";
+    kernel_->ending = "deadline";
+  }
+  row.result = result_json(facts);
+  into.has_result = true;
+}
+
+/// A frame that cannot be read: if it was about a cell, that cell ends with an error of that name. The link stays.
+void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
+  log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", kernel_->row.kernel.text, frame.seq, why.reason);
+  if (cells.empty() || cells.front().row.kernel != kernel_->row.kernel) return;
+  if (why.type != "started" && why.type != "done") return;
+  auto& cell = cells.front();
+  auto& row = into.row_of(cell);
+  row.status = storage::cell_status::error;
+  row.finished_at = now_ms();
+  auto facts = facts_of(cell);
+  facts.row = row;
+  facts.error = link::cell_error{"bad_frame", "the kernel's " + why.type + " could not be read: " + why.reason, {}};
+  facts.notices = notices;
+  row.result = result_json(facts);
+  into.has_result = true;
+}
+
+void session_state::on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text) {
+  if (!cell.output.append(which, offset, text))
+    log::warn("output-lost", "output of cell {} could not be written: {} bytes at {}", cell.row.cell.text, text.size(), offset);
+  cell.row.output_bytes = std::max(cell.row.output_bytes, offset + text.size());
+  for (auto& each : cell.waiters)
+    if (each.stream) notify_output(each, cell, which, offset, text);
+}
+
+void session_state::set_overdue(live_cell& cell) {
+  if (cell.row.timeout_ms <= 0 || cell.row.started_at == 0) return;
+  auto const ran = std::max<std::int64_t>(0, now_ms() - cell.row.started_at);
+  auto const left = milliseconds(std::max<std::int64_t>(0, cell.row.timeout_ms - ran));
+  cell.overdue = steady_clock::now() + left + shared->settings.interrupt_grace + defaults::kill_margin;
+  wake_at(*cell.overdue);
+}
+
+}  // namespace holdfast::core

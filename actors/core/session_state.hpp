@@ -1,0 +1,164 @@
+// The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
+// accept (may a cell run?), frames (what did its kernel say?), death (what is lost?), ending (reset, close, stop), answers (who is told
+// what?). Everything is recorded in `boot` first, then told. Runs on the multiplexer thread.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/base/caf.hpp"
+#include "actors/core/context.hpp"
+#include "actors/core/messages.hpp"
+#include "actors/core/output_log.hpp"
+#include "actors/core/result_json.hpp"
+
+namespace holdfast::core {
+
+/// Why a cell is being ended before it is done by itself.
+enum class cell_ending : std::uint8_t { none, interrupt, timeout, reset, close };
+
+/// A call that waits for a cell.
+struct waiter {
+  reply_to to;
+  std::optional<steady_time> until;  // none: until final
+  bool stream = false;
+  std::uint64_t offset = 0;  // of the next text to notify
+};
+
+/// An accepted cell that is not final.
+struct live_cell {
+  storage::cell_record row;
+  std::string code;                    // until its start is recorded, then empty
+  bool reset_first = false;
+  bool sent = false;                   // to the present kernel, in this incarnation or an earlier one
+  cell_ending ending = cell_ending::none;
+  std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
+  std::vector<waiter> waiters;
+  output_log output;
+};
+
+/// A run that is not accepted yet; they are looked at strictly in order.
+struct arrival {
+  reply_to from;
+  run_cell what;
+  storage::digest code{};
+  steady_time deadline;        // for its kernel, from admission_timeout
+  bool on_disk = false;        // strict durability: its id is synced
+  bool asked_disk = false;
+};
+
+/// The kernel of the session, from its intended link to its proven end.
+struct session_kernel {
+  caf::actor actor;
+  storage::link_record row;
+  bool attached = false;
+  bool was_attached = false;         // in this incarnation
+  std::optional<std::string> ending; // ordered to end: reset, close, stop, deadline; it gets no more cells
+};
+
+struct session_state final : session_face {
+  session_state(caf::io::broker* broker, shared_context context, storage::session_record record, bool fresh);
+
+  caf::io::broker* self;
+  shared_context shared;
+  storage::session_record row_;
+  bool on_disk;                      // its row is synced in `disk`
+  std::deque<arrival> arrivals;
+  std::deque<live_cell> cells;       // in order of acceptance; only the front is ever with a kernel
+  std::optional<session_kernel> kernel_;
+  std::vector<storage::notice_record> notices;  // not ridden, not acked
+  cell_number last_number = 0;
+  std::vector<reply_to> reset_waiters, stop_waiters, close_waiters;
+  std::optional<kernel_said> stalled;       // frames whose record the store did not take
+  std::optional<kernel_dead> stalled_death; // likewise
+  std::optional<steady_time> store_retry_at;
+  std::optional<steady_time> dispatch_retry_at;
+  bool closing = false;
+  alarm wake;
+
+  // session_face
+  storage::session_record const& record() const override { return row_; }
+  char const* state() const override;
+  std::string row() const override;
+  std::optional<kernel_view> kernel() const override;
+  void forget_notices(std::vector<notice_id> const& ids) override {
+    std::erase_if(notices, [&](auto const& each) { return std::find(ids.begin(), ids.end(), each.notice) != ids.end(); });
+  }
+
+  // session.cpp
+  void load(std::optional<storage::link_record> link);
+  void on_call(session_call& call);
+  void advance();
+  void on_wake();
+  void on_disk_committed(disk_committed const& answer);
+  void on_wind_down();
+  void on_retire();
+  caf::actor address() const { return caf::actor_cast<caf::actor>(self); }
+  void wake_at(steady_time when) { wake.at(self, when); }
+  void publish(std::string_view kind, std::string details) const { shared->events.publish(kind, row_.key, std::move(details)); }
+  std::filesystem::path output_file(storage::cell_record const& cell) const;
+  live_cell* find(cell_id const& cell);
+
+  // session_accept.cpp
+  void on_run(reply_to from, run_cell what);
+  void accept_arrivals();
+  bool accept_front();
+  bool replay(arrival& front);
+  void take_settings(run_cell const& what, storage::changes& unit, bool& reset_first);
+  void refuse_front(error problem);
+  void start_kernel();
+  void dispatch();
+  void send_execute(live_cell& cell);
+
+  // session_frames.cpp
+  struct batch;
+  void on_live(kernel_live const& told);
+  void on_attached(kernel_attached const& told);
+  void on_unreachable(kernel_unreachable const& told);
+  void on_said(kernel_said told);
+  bool take(std::vector<said> const& frames);
+  void take_started(batch& into, link::started const& frame);
+  void take_done(batch& into, link::done const& frame);
+  void take_unreadable(batch& into, said const& frame, unreadable const& why);
+  void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
+  void set_overdue(live_cell& cell);
+
+  // session_death.cpp
+  void on_start_failed(kernel_start_failed const& told);
+  void on_dead(kernel_dead told);
+  void on_left(kernel_left const& told);
+  void settle(live_cell& cell, kernel_dead const& told, storage::changes& unit, std::vector<std::string>& lost);
+  storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const;
+
+  // session_ending.cpp
+  void on_interrupt(reply_to from, interrupt_cell const& what);
+  void on_reset(reply_to from);
+  void on_close(reply_to from);
+  void on_stop(stop_session_kernel const& order);
+  void end_kernel_for(std::string reason, end_kernel::how way);
+  void on_close_ready();
+  void finish_close();
+  void interrupt_queued(cell_number number);
+
+  // session_answers.cpp
+  void answer_text(reply_to const& to, std::string text);
+  void answer_error(reply_to const& to, error problem);
+  void answer_current(live_cell& cell, reply_to const& to, std::optional<std::string> note = {});
+  void add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream, std::uint64_t offset);
+  void notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
+  result_facts facts_without_output(live_cell const& cell) const;
+  result_facts facts_of(live_cell& cell) const;
+  kernel_facts kernel_facts_of(storage::cell_record const& cell) const;
+  /// The cell is final and recorded: tells its waiters and forgets it.
+  void finish(cell_number number, storage::cell_record row);
+  void on_get(reply_to const& from, cell_id const& cell);
+  void on_wait(reply_to const& from, wait_cell const& what);
+  void on_list(reply_to const& from, list_cells const& what);
+  void on_read_output(reply_to const& from, read_output const& what);
+  result<storage::cell_record> stored(cell_id const& cell) const;
+};
+
+}  // namespace holdfast::core

@@ -1,0 +1,271 @@
+#include "actors/core/supervisor.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include <caf/io/middleman.hpp>
+
+#include "actors/base/caf.hpp"
+#include "actors/base/clock.hpp"
+#include "actors/core/messages.hpp"
+#include "actors/core/mover.hpp"
+#include "actors/core/recovery.hpp"
+#include "actors/core/session.hpp"
+#include "actors/core/status.hpp"
+#include "actors/env/messages.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+/// To itself: the sessions have been told to wind down; end when the stores are settled.
+struct end_gateway {};
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_gateway)
+
+namespace holdfast::core {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Items as `{items, next}`; `next` is null at the end.
+std::string page_json(std::vector<std::string> const& items, std::string const& next) {
+  link::json_writer out;
+  out.json("items", link::json_list(items, [](auto const& item) { return item; }));
+  if (next.empty()) out.null("next");
+  else out.text("next", next);
+  return out.take();
+}
+
+bool matches(std::optional<std::string> const& wanted, std::string const& found) { return !wanted || *wanted == found; }
+
+struct supervisor_state {
+  supervisor_state(caf::io::broker* broker, shared_context context)
+      : self(broker), shared(std::move(context)), moves(self, shared) {}
+
+  caf::io::broker* self;
+  shared_context shared;
+  mover moves;
+  alarm wake;
+  std::optional<steady_time> flush_at;
+  session_number last_session = 0;
+  std::vector<caf::actor> fronts;            // that have asked anything: told when the gateway ends
+  std::vector<reply_to> shutdown_waiters;
+  std::optional<steady_time> end_by;         // a store that does not settle must not hold the end up
+
+  void start() {
+    if (auto last = shared->stores->last_session_number()) last_session = *last;
+    recover(self->system(), shared);
+  }
+
+  void answer_text(reply_to const& to, std::string text) { self->send(to.front, answer{to.connection, to.request, std::move(text)}); }
+  void answer_error(reply_to const& to, error problem) {
+    self->send(to.front, answer{to.connection, to.request, tl::unexpected(std::move(problem))});
+  }
+  void know(caf::actor const& front) {
+    if (std::find(fronts.begin(), fronts.end(), front) == fronts.end()) fronts.push_back(front);
+  }
+
+  // ---- sessions ----
+
+  void on_session_call(session_call& call) {
+    know(call.from.front);
+    if (shared->shutting_down) return answer_error(call.from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+    auto loaded = shared->sessions.find(call.key);
+    if (loaded != shared->sessions.end()) return self->send(loaded->second.actor, std::move(call));
+    auto found = shared->stores->find_session(call.key);
+    if (!found) return answer_error(call.from, from_storage(found.error()));
+    session_seed seed;
+    if (*found) {
+      seed.row = std::move(**found);
+    } else {
+      if (!std::holds_alternative<run_cell>(call.what)) return answer_error(call.from, unknown_session(call.key));
+      seed.fresh = true;
+      seed.row.number = ++last_session;
+      seed.row.key = call.key;
+      seed.row.created_at = now_ms();
+    }
+    auto actor = spawn_session(self->system(), shared, std::move(seed));
+    self->send(actor, std::move(call));
+  }
+
+  void on_list(reply_to const& from, list_sessions const& what) {
+    session_number before = 0;
+    if (!what.after.empty() && !parse_number(what.after, before))
+      return answer_error(from, {error_code::invalid_params, "after must be a next of an earlier answer, found " + what.after, {}});
+    std::vector<std::string> items;
+    while (items.size() < what.limit) {
+      auto page = shared->stores->sessions(what.owner.value_or(""), what.child, before, defaults::list_limit_most);
+      if (!page) return answer_error(from, from_storage(page.error()));
+      for (auto const& record : *page) {
+        before = record.number;
+        auto loaded = shared->sessions.find(record.key);
+        auto const* face = loaded == shared->sessions.end() ? nullptr : loaded->second.face;
+        if (!matches(what.state, face ? face->state() : "new")) continue;
+        items.push_back(face ? face->row() : stored_row(record));
+        if (items.size() == what.limit) return answer_text(from, page_json(items, before > 1 ? std::to_string(before) : ""));
+      }
+      if (page->size() < defaults::list_limit_most) break;
+    }
+    answer_text(from, page_json(items, ""));
+  }
+
+  std::string stored_row(storage::session_record const& record) const {
+    auto notices = shared->stores->notices(record.number);
+    return stored_session_row(record, notices ? notices->size() : 0);
+  }
+
+  static bool parse_number(std::string const& text, std::uint64_t& into) {
+    auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return problem == std::errc{} && end == text.data() + text.size();
+  }
+
+  // ---- kernels ----
+
+  std::vector<kernel_view> kernels() const {
+    std::vector<kernel_view> views;
+    for (auto const& [key, entry] : shared->sessions)
+      if (entry.face)
+        if (auto view = entry.face->kernel()) views.push_back(std::move(*view));
+    // Their ids are ULIDs: descending is newest first.
+    std::sort(views.begin(), views.end(), [](auto const& a, auto const& b) { return a.kernel > b.kernel; });
+    return views;
+  }
+
+  void on_list(reply_to const& from, list_kernels const& what) {
+    std::vector<std::string> items;
+    std::string last;
+    for (auto const& view : kernels()) {
+      if (!what.after.empty() && view.kernel.text >= what.after) continue;
+      if (!matches(what.owner, view.key.owner) || !matches(what.child, view.key.child)) continue;
+      if (!matches(what.session, view.key.session) || !matches(what.state, view.state())) continue;
+      if (items.size() == what.limit) return answer_text(from, page_json(items, last));
+      items.push_back(view.to_json());
+      last = view.kernel.text;
+    }
+    answer_text(from, page_json(items, ""));
+  }
+
+  void on_stop(reply_to const& from, stop_kernel const& what) {
+    for (auto const& [key, entry] : shared->sessions)
+      if (entry.face)
+        if (auto const view = entry.face->kernel(); view && view->kernel == what.kernel)
+          return self->send(entry.actor, stop_session_kernel{from, what.kernel});
+    answer_error(from, {error_code::not_found, "no kernel " + what.kernel.text + "; kernel.list shows what there is", {}});
+  }
+
+  // ---- the disk ----
+
+  void schedule_flush() {
+    if (flush_at) return;
+    flush_at = steady_clock::now() + defaults::flush_to_disk;
+    wake.at(self, *flush_at);
+  }
+
+  void on_committed(disk_committed const& committed) {
+    moves.on_committed(committed);
+    if (!shared->to_disk.empty()) schedule_flush();
+    if (shared->shutting_down) end_if_settled();
+  }
+
+  void on_wake() {
+    auto const now = steady_clock::now();
+    if (flush_at && *flush_at <= now) {
+      flush_at.reset();
+      moves.flush();
+      if (!shared->to_disk.empty()) schedule_flush();
+    } else if (flush_at) {
+      wake.at(self, *flush_at);
+    }
+    if (end_by && *end_by <= now) end();
+  }
+
+  // ---- the end ----
+
+  void on_shut_down(reply_to const& from) {
+    shutdown_waiters.push_back(from);
+    if (shared->shutting_down) return;
+    shared->shutting_down = true;
+    log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels().size());
+    auto const left = kernels().size();
+    for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{});
+    kernels_left = left;
+    self->send(self, end_gateway{});
+  }
+  std::size_t kernels_left = 0;
+
+  void on_end_gateway() {
+    end_by = steady_clock::now() + shared->settings.scaled(defaults::settle_deadline);
+    wake.at(self, *end_by);
+    moves.flush();
+    end_if_settled();
+  }
+
+  void end_if_settled() {
+    if (!shared->sessions.empty()) return self->send(self, end_gateway{});  // they were told; their turn comes before this
+    if (moves.is_idle()) end();
+  }
+
+  void end() {
+    end_by.reset();
+    for (auto const& to : std::exchange(shutdown_waiters, {})) answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
+    self->send(shared->environment, env::let_go{});
+    self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
+    self->send_exit(shared->files, caf::exit_reason::user_shutdown);
+    for (auto const& front : fronts) self->send(front, gateway_ended{});
+    shared->supervisor = shared->environment = shared->disk = shared->files = {};
+    self->quit();
+  }
+
+  void on_call(supervisor_call& call) {
+    know(call.from.front);
+    auto const& from = call.from;
+    std::visit(
+        [&](auto const& what) {
+          using request = std::decay_t<decltype(what)>;
+          if constexpr (std::is_same_v<request, list_sessions>) on_list(from, what);
+          else if constexpr (std::is_same_v<request, list_kernels>) on_list(from, what);
+          else if constexpr (std::is_same_v<request, stop_kernel>) on_stop(from, what);
+          else if constexpr (std::is_same_v<request, list_notices>) answer_with(from, list(*shared, what));
+          else if constexpr (std::is_same_v<request, ack_notices>) answer_with(from, acknowledge(*shared, what));
+          else if constexpr (std::is_same_v<request, get_status>) answer_text(from, status_json(*shared, kernels()));
+          else if constexpr (std::is_same_v<request, subscribe_events>) {
+            auto const made = shared->events.subscribe(from, what);
+            answer_text(from, "{\"seq\":" + std::to_string(made.seq) + ",\"missed\":" + std::to_string(made.missed) + "}");
+          } else on_shut_down(from);
+        },
+        call.what);
+  }
+  void answer_with(reply_to const& to, result<std::string> outcome) {
+    if (outcome) answer_text(to, std::move(*outcome));
+    else answer_error(to, std::move(outcome.error()));
+  }
+};
+
+}  // namespace
+
+caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared) {
+  return system.middleman().spawn_broker([shared](caf::io::broker* self) -> caf::behavior {
+    set_handlers(self, "supervisor");
+    shared->supervisor = caf::actor_cast<caf::actor>(self);
+    auto state = std::make_shared<supervisor_state>(self, shared);
+    state->start();
+    return {
+        [state](session_call& call) { state->on_session_call(call); },
+        [state](supervisor_call& call) { state->on_call(call); },
+        [state](connection_closed const& closed) { state->shared->events.unsubscribe(closed.front, closed.connection); },
+        [state](move_soon) { state->schedule_flush(); },
+        [state](disk_committed const& committed) { state->on_committed(committed); },
+        [state](end_gateway) { state->on_end_gateway(); },
+        [state](wake_up const& message) {
+          if (state->wake.take(message)) state->on_wake();
+        },
+    };
+  });
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,115 @@
+#include "actors/core/workers.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <caf/event_based_actor.hpp>
+
+#include "actors/base/caf.hpp"
+#include "actors/base/failpoints.hpp"
+#include "actors/link/spool.hpp"
+
+namespace holdfast::core {
+
+/// To itself, behind whatever is in the mailbox: commit what was gathered.
+struct commit_now {};
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::commit_now)
+
+namespace holdfast::core {
+
+namespace {
+
+struct disk_state {
+  storage::stores* stores;
+  std::vector<commit_to_disk> gathered;
+  std::optional<storage::failure> poisoned;  // the first failed sync: nothing is tried after it
+
+  void commit(caf::event_based_actor* self) {
+    auto requests = std::exchange(gathered, {});
+    std::vector<storage::changes> units;
+    units.reserve(requests.size());
+    for (auto& request : requests) units.push_back(std::move(request.unit));
+    std::optional<storage::failure> problem = poisoned;
+    if (!problem) {
+      if (auto committed = stores->commit_disk(units); !committed) problem = committed.error();
+    }
+    if (problem) {
+      log::error("disk-commit-failed", "disk store refused {} units: {}", units.size(), problem->text);
+      if (problem->code == storage::failure_code::failed) poisoned = problem;
+    }
+    for (auto const& request : requests)
+      if (request.asker) self->send(request.asker, disk_committed{request.tag, problem});
+  }
+};
+
+std::string read_text(std::filesystem::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+}  // namespace
+
+caf::actor spawn_disk_store(caf::actor_system& system, storage::stores* stores) {
+  return system.spawn<caf::detached>([stores](caf::event_based_actor* self) -> caf::behavior {
+    set_handlers(self, "disk-store");
+    auto state = std::make_shared<disk_state>();
+    state->stores = stores;
+    return {
+        [=](commit_to_disk& request) {
+          state->gathered.push_back(std::move(request));
+          if (state->gathered.size() == 1) self->send(self, commit_now{});
+        },
+        [=](commit_now) { state->commit(self); },
+    };
+  });
+}
+
+said read_frame(std::uint64_t seq, std::string_view payload) {
+  auto parsed = link::parse_from_kernel(payload);
+  if (parsed) return {seq, std::move(*parsed)};
+  return {seq, unreadable{std::string(link::claimed_type(payload)), parsed.error()}};
+}
+
+remains read_remains_from(std::string const& directory) {
+  namespace fs = std::filesystem;
+  remains left;
+  auto const base = fs::path(directory);
+  if (auto text = read_text(base / "exit"); !text.empty()) {
+    auto parsed = link::parse_exit_file(text);
+    if (parsed) left.exit = std::move(*parsed);
+    else log::warn("exit-unreadable", "{}: {}", (base / "exit").string(), parsed.error());
+  }
+  link::left_out damage;
+  if (auto spool = link::read_spool(base / "spool", &damage)) {
+    left.spool_readable = damage.bytes == 0;
+    for (auto const& record : *spool) left.frames.push_back(read_frame(record.seq, record.payload));
+    if (!left.spool_readable) log::warn("spool-damaged", "{}: left {} bytes out: {}", directory, damage.bytes, damage.reason);
+  } else {
+    log::warn("spool-unreadable", "{}: {}", directory, spool.error());
+  }
+  if (auto journal = link::read_journal(base / "journal")) left.journal = std::move(*journal);
+  else log::warn("journal-unreadable", "{}: {}", directory, journal.error());
+  return left;
+}
+
+caf::actor spawn_file_worker(caf::actor_system& system) {
+  return system.spawn<caf::detached>([](caf::event_based_actor* self) -> caf::behavior {
+    set_handlers(self, "file-worker");
+    return {
+        [=](read_remains const& request) { self->send(request.asker, remains_found{read_remains_from(request.directory)}); },
+        [=](remove_tree const& request) {
+          std::error_code problem;
+          std::filesystem::remove_all(request.path, problem);
+          if (problem) log::warn("remove-failed", "cannot remove {}: {}", request.path, problem.message());
+        },
+    };
+  });
+}
+
+}  // namespace holdfast::core

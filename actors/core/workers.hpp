@@ -1,0 +1,27 @@
+// The two actors that may block, each on a thread of its own: the disk store (synced commits, in groups) and the reader of what dead
+// kernels left. Everything else runs on the multiplexer thread and never waits.
+#pragma once
+
+#include <memory>
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+
+#include "actors/core/messages.hpp"
+#include "storage/stores.hpp"
+
+namespace holdfast::core {
+
+/// Takes commit_to_disk. Whatever has arrived while a commit ran goes into the next one. The stores must outlive it.
+caf::actor spawn_disk_store(caf::actor_system& system, storage::stores* stores);
+
+/// Takes read_remains and remove_tree.
+caf::actor spawn_file_worker(caf::actor_system& system);
+
+/// What a dead kernel's run directory says; whatever is missing or damaged is left out.
+remains read_remains_from(std::string const& directory);
+
+/// One payload from a kernel, read or not.
+said read_frame(std::uint64_t seq, std::string_view payload);
+
+}  // namespace holdfast::core

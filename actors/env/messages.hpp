@@ -1,0 +1,68 @@
+// Interface of an environment actor: who asks for kernels, and what it is told. Asked by kernel actors and the supervisor only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include "actors/base/errors.hpp"
+#include "actors/link/messages.hpp"
+#include "storage/records.hpp"
+
+namespace holdfast::env {
+
+/// Starts the kernel of an intended link, or finds it if it was started already (idempotent by kernel id). `asker` gets kernel_spawned
+/// or spawn_refused, within the spawn deadline or once its nursery is up.
+struct spawn_kernel {
+  caf::actor asker;
+  kernel_id kernel;
+  std::string token;
+  std::string directory;  // the run directory, relative to the home
+  std::string python;     // empty: the configured one
+  std::string cwd;        // empty: the home of the user
+  std::map<std::string, std::string> variables;  // the session's own, over the environment's
+  std::uint32_t attempts = 0;  // nurseries that died with this request
+};
+struct kernel_spawned {
+  nursery_id nursery;
+  std::string python;   // the resolved interpreter
+  std::string program;  // digest of what it runs
+  storage::process_identity process;
+};
+struct spawn_refused {
+  error problem;
+};
+
+/// A kernel is proven dead: `asker` gets exit_known once its nursery has reported, or without a report when that nursery is gone
+/// or says nothing within exit_report_deadline.
+struct await_exit {
+  caf::actor asker;
+  kernel_id kernel;
+  nursery_id nursery;
+};
+struct exit_known {
+  std::optional<link::exited> report;
+};
+
+/// Attaches the nurseries of an earlier incarnation; those that are gone are forgotten.
+struct relink_nurseries {
+  std::vector<storage::nursery_record> rows;
+};
+
+/// Lets go of all nurseries, which live on, and ends the actor.
+struct let_go {};
+
+}  // namespace holdfast::env
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::spawn_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::kernel_spawned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::spawn_refused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::await_exit)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::exit_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::relink_nurseries)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::let_go)

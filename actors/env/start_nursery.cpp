@@ -1,0 +1,72 @@
+#include "actors/env/start_nursery.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "actors/base/defaults.hpp"
+#include "actors/base/hash.hpp"
+#include "actors/base/start_process.hpp"
+#include "actors/link/handshake.hpp"
+#include "bin/kernel/program.hpp"
+
+namespace holdfast::env {
+
+namespace fs = std::filesystem;
+
+result<fs::path> stage_program(fs::path const& home) {
+  auto const target = home / "program" / std::string(program_digest());
+  std::error_code problem;
+  if (fs::exists(target, problem)) return target;
+  // Another gateway of an earlier time may stage the same: write aside, then rename; who comes second finds it there.
+  auto const aside = home / "program" / ("staging-" + random_hex(8));
+  for (auto const& file : program_files()) {
+    auto const path = aside / file.path;
+    fs::create_directories(path.parent_path(), problem);
+    std::ofstream out(path, std::ios::binary);
+    out << file.content;
+    out.close();
+    if (!out) {
+      fs::remove_all(aside, problem);
+      return fail(error_code::start_failed, "cannot stage the program at " + path.string() + "; is the disk full or read-only?");
+    }
+  }
+  fs::rename(aside, target, problem);
+  if (problem) {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    if (!fs::exists(target, ignored))
+      return fail(error_code::start_failed, "cannot stage the program at " + target.string() + ": " + problem.message());
+  }
+  return target;
+}
+
+result<void> start_nursery(nursery_plan const& plan) {
+  auto program = stage_program(plan.home);
+  if (!program) return tl::unexpected(program.error());
+  auto const directory = plan.home / plan.row.directory;
+  std::error_code problem;
+  fs::create_directories(directory, problem);
+  fs::permissions(directory, fs::perms::owner_all, problem);
+
+  boost::json::array preload;
+  for (auto const& module : plan.preload) preload.emplace_back(module);
+  boost::json::object settings{
+      {"nursery", plan.row.nursery.text}, {"token", plan.row.token},   {"home", plan.home_id},
+      {"directory", directory.string()},  {"program", plan.row.program}, {"preload", std::move(preload)},
+      {"failpoints", plan.failpoints},    {"idle_ms", plan.idle_ms},   {"protocol", link::protocol}};
+  if (!plan.failpoint_log.empty()) settings["failpoint_log"] = plan.failpoint_log;
+
+  auto finished = run_process({plan.row.python, (*program / "nursery.py").string()}, plan.variables, "/",
+                              boost::json::serialize(settings), defaults::nursery_start);
+  if (!finished) return tl::unexpected(finished.error());
+  if (finished->exit_code != 0)
+    return fail(error_code::start_failed, "cannot start a nursery with " + plan.row.python + ": exit code " +
+                                              std::to_string(finished->exit_code) + ": " + finished->standard_error);
+  return {};
+}
+
+}  // namespace holdfast::env

@@ -1,0 +1,28 @@
+// The core of this process behind core_port.
+#include "actors/core/gateway_core.hpp"
+#include "actors/front/runtime.hpp"
+
+namespace holdfast::front {
+namespace {
+
+class real_core final : public core_port {
+ public:
+  explicit real_core(std::shared_ptr<core::running> running) : running_(std::move(running)) {}
+
+  void route(session_call call) override { core::route(*running_, std::move(call)); }
+  void route(supervisor_call call) override { core::route(*running_, std::move(call)); }
+  void route(connection_closed closed) override { core::route(*running_, std::move(closed)); }
+
+ private:
+  std::shared_ptr<core::running> running_;
+};
+
+}  // namespace
+
+result<core_handle> start_real_core(caf::actor_system& system, config const& settings) {
+  auto running = core::start(system, settings);
+  if (!running) return tl::unexpected(std::move(running.error()));
+  return std::make_shared<real_core>(std::move(*running));
+}
+
+}  // namespace holdfast::front

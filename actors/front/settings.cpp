@@ -1,0 +1,32 @@
+#include "actors/front/settings.hpp"
+
+#include <cctype>
+
+namespace holdfast::front {
+namespace {
+
+/// "grace_seconds" as the environment spells it.
+std::string variable_of(std::string_view key) {
+  std::string name = "HOLDFAST_";
+  for (char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+}  // namespace
+
+result<config> merge_settings(gateway::config const& given) {
+  // As variables they pass the same checks and win over the file.
+  auto environment = current_environment();
+  for (auto const& [key, value] : given.settings) {
+    environment[variable_of(key)] = value;
+  }
+  if (!given.python.empty()) environment[variable_of("python")] = given.python;
+  auto merged = load_config(given.home.empty() ? std::nullopt : std::optional<std::filesystem::path>(given.home), environment);
+  if (!merged) return merged;
+  for (auto const& ignored : merged->ignored_variables)
+    for (auto const& [key, value] : given.settings)
+      if (variable_of(key) == ignored) return fail(error_code::invalid_params, "unknown setting '" + key + "'", {{"param", key}});
+  return merged;
+}
+
+}  // namespace holdfast::front

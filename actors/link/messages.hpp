@@ -1,0 +1,186 @@
+// Everything that is said over an attached link, as values: what the daemon tells a kernel or a nursery and what it hears.
+// Fields and meanings are those of docs/wire.md. Text in, value or a reason out; any text is survived.
+// Knows nothing of frames: seq and ack are window.hpp's. The handshake before it is handshake.hpp's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "storage/ids.hpp"
+#include "storage/records.hpp"
+
+namespace holdfast::link {
+
+using storage::cell_status;
+using storage::unix_ms;
+
+// Daemon to kernel.
+
+struct execute {
+  cell_id cell;
+  std::uint64_t generation = 0;  // its number among the kernel's cells, from 1
+  std::string code;
+  std::uint64_t timeout_ms = 0;    // from its start; 0: none
+  std::uint64_t output_limit = 0;  // bytes; beyond, output is only counted
+};
+
+enum class interrupt_reason : std::uint8_t { interrupt, timeout };
+
+struct interrupt {
+  cell_id cell;
+  interrupt_reason reason = interrupt_reason::interrupt;
+};
+
+/// To a kernel: it ends, a running cell first. To a nursery: it ends once it is childless.
+struct shutdown {
+  std::string reason;
+};
+
+// Kernel to daemon.
+
+struct started {
+  cell_id cell;
+  std::uint64_t generation = 0;
+  unix_ms at = 0;
+};
+
+enum class output_stream : std::uint8_t { out = 1, err = 2 };  // the numbers are the journal's
+
+struct output {
+  cell_id cell;
+  output_stream stream = output_stream::out;
+  std::uint64_t offset = 0;  // of text in the cell's combined output, in bytes
+  std::string text;          // at most 64 KiB of UTF-8
+};
+
+struct cell_error {
+  std::string name;
+  std::string message;
+  std::string traceback;
+  friend bool operator==(cell_error const&, cell_error const&) = default;
+};
+
+/// What is kept of one stream: all of it in `head`, or its first 48 and last 16 KiB.
+struct captured {
+  std::string head;
+  std::string tail;
+  std::uint64_t bytes = 0;  // of the whole
+  friend bool operator==(captured const&, captured const&) = default;
+};
+
+struct done {
+  cell_id cell;
+  std::uint64_t generation = 0;
+  cell_status status = cell_status::ok;  // ok, error, exit, timeout or interrupted
+  std::optional<std::string> value;      // repr of the last expression
+  std::optional<cell_error> error;
+  std::optional<std::int64_t> exit_code;  // SystemExit's
+  unix_ms started_at = 0;
+  unix_ms finished_at = 0;
+  std::uint64_t duration_ms = 0;
+  captured out;  // `stdout` and `stderr` are macros in C++
+  captured err;
+  std::uint64_t output_bytes = 0;  // of the combined text
+  bool kernel_ended = false;       // the kernel killed itself right after this to end the cell
+};
+
+/// The other end could not read a frame of ours.
+struct bad_frame {
+  std::uint64_t seq = 0;
+  std::string message;
+};
+
+// Daemon to nursery.
+
+struct spawn {
+  kernel_id kernel;
+  std::string token;      // 64 hex digits
+  std::string home;
+  std::string directory;  // absolute; the kernel's run directory
+  std::string cwd;
+  std::map<std::string, std::string> env;  // the whole environment
+  std::uint64_t grace_ms = 0;              // life with nothing attached
+  std::uint64_t first_grace_ms = 0;        // the same before a first attach
+  std::uint64_t interrupt_grace_ms = 0;    // from an interrupt to SIGKILL
+  std::string failpoints;                  // empty: none
+};
+
+struct kill {
+  kernel_id kernel;
+};
+
+// Nursery to daemon.
+
+struct spawned {
+  kernel_id kernel;
+  std::int32_t pid = 0;
+  std::uint64_t start_time = 0;
+};
+
+struct spawn_failed {
+  kernel_id kernel;
+  std::string message;
+};
+
+struct ended_process {
+  std::int32_t pid = 0;
+  std::string command;
+};
+
+struct pipe_rest {
+  std::string stream;  // stdout or stderr
+  std::string text;    // at most 64 KiB
+};
+
+/// The death of a kernel; also what its exit file holds.
+struct exited {
+  kernel_id kernel;
+  std::int32_t pid = 0;
+  std::uint64_t start_time = 0;
+  std::string cause;                      // exit or signal
+  std::optional<std::int64_t> exit_code;  // with cause exit
+  std::optional<std::string> signal;      // with cause signal, such as SIGKILL
+  std::string log_tail;
+  std::vector<pipe_rest> rest;       // what was left in its output pipes
+  std::vector<ended_process> ended;  // what it left behind and was ended
+  unix_ms at = 0;
+};
+
+using to_kernel = std::variant<execute, interrupt, shutdown>;
+using from_kernel = std::variant<started, output, done, bad_frame>;
+using to_nursery = std::variant<spawn, kill, shutdown>;
+using from_nursery = std::variant<spawned, spawn_failed, exited>;
+
+/// Reads one payload. The error is a text such as `cannot read done: field "status" is missing, wanted a text`.
+tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload);
+tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payload);
+tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload);
+tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload);
+/// Reads the contents of an exit file: the fields of `exited` without a type.
+tl::expected<exited, std::string> parse_exit_file(std::string_view text);
+
+/// One payload as text: valid UTF-8, also when a field is not.
+std::string to_json(execute const& message);
+std::string to_json(interrupt const& message);
+std::string to_json(shutdown const& message);
+std::string to_json(started const& message);
+std::string to_json(output const& message);
+std::string to_json(done const& message);
+std::string to_json(bad_frame const& message);
+std::string to_json(spawn const& message);
+std::string to_json(kill const& message);
+std::string to_json(spawned const& message);
+std::string to_json(spawn_failed const& message);
+std::string to_json(exited const& message);
+
+/// The `type` that a payload seems to have, for one that does not parse: decides whether its cell must end. Empty: cannot be told.
+std::string_view claimed_type(std::string_view payload);
+
+}  // namespace holdfast::link

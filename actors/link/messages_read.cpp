@@ -1,0 +1,254 @@
+// messages.hpp, text -> value.
+#include <limits>
+
+#include "actors/link/json_reader.hpp"
+#include "actors/link/messages.hpp"
+#include "actors/link/messages_words.hpp"
+
+namespace holdfast::link {
+
+namespace {
+
+template <class Table>
+auto word(json_fields& in, std::string_view key, Table const& table) {
+  auto const found = in.text(key);
+  for (auto const& [entry, text] : table)
+    if (text == found) return entry;
+  std::string wanted;
+  for (auto const& [entry, text] : table) wanted.append(wanted.empty() ? "" : " or ").append(text);
+  in.fail(key, '"' + found.substr(0, 64) + '"', wanted);
+  return table.front().first;
+}
+
+std::int32_t pid(json_fields& in) {
+  auto const found = in.number("pid");
+  if (found > 0 && found <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
+    return static_cast<std::int32_t>(found);
+  in.fail("pid", std::to_string(found), "an integer from 1 to 2147483647");
+  return 0;
+}
+
+captured read_captured(json_fields& in, std::string_view key, std::string& problem) {
+  auto const* found = in.object(key);
+  if (!found) return {};
+  json_fields fields{*found, key, problem};
+  captured stream;
+  stream.head = fields.text("head");
+  stream.tail = fields.text("tail");
+  stream.bytes = fields.number("bytes");
+  return stream;
+}
+
+execute read_execute(json_fields& in, std::string&) {
+  execute message;
+  message.cell.text = in.text("cell");
+  message.generation = in.number("generation");
+  message.code = in.text("code");
+  message.timeout_ms = in.number("timeout_ms");
+  message.output_limit = in.number("output_limit");
+  return message;
+}
+
+interrupt read_interrupt(json_fields& in, std::string&) {
+  interrupt message;
+  message.cell.text = in.text("cell");
+  message.reason = word(in, "reason", reason_words);
+  return message;
+}
+
+shutdown read_shutdown(json_fields& in, std::string&) { return {in.optional_text("reason").value_or("")}; }
+
+started read_started(json_fields& in, std::string&) {
+  started message;
+  message.cell.text = in.text("cell");
+  message.generation = in.number("generation");
+  message.at = in.integer("at");
+  return message;
+}
+
+output read_output(json_fields& in, std::string&) {
+  output message;
+  message.cell.text = in.text("cell");
+  message.stream = word(in, "stream", stream_words);
+  message.offset = in.number("offset");
+  message.text = in.text("text");
+  return message;
+}
+
+done read_done(json_fields& in, std::string& problem) {
+  done message;
+  message.cell.text = in.text("cell");
+  message.generation = in.number("generation");
+  message.status = word(in, "status", done_words);
+  message.value = in.optional_text("value");
+  if (auto const* found = in.optional_object("error")) {
+    json_fields fields{*found, "error", problem};
+    message.error = cell_error{fields.text("name"), fields.text("message"), fields.text("traceback")};
+  }
+  message.exit_code = in.optional_integer("exit_code");
+  message.started_at = in.integer("started_at");
+  message.finished_at = in.integer("finished_at");
+  message.duration_ms = in.number("duration_ms");
+  message.out = read_captured(in, "stdout", problem);
+  message.err = read_captured(in, "stderr", problem);
+  message.output_bytes = in.number("output_bytes");
+  message.kernel_ended = in.flag_or("kernel_ended", false);
+  return message;
+}
+
+bad_frame read_bad_frame(json_fields& in, std::string&) {
+  bad_frame message;
+  message.seq = in.number("seq");
+  message.message = in.text("message");
+  return message;
+}
+
+spawn read_spawn(json_fields& in, std::string& problem) {
+  spawn message;
+  message.kernel.text = in.text("kernel");
+  message.token = in.text("token");
+  message.home = in.text("home");
+  message.directory = in.text("directory");
+  message.cwd = in.text("cwd");
+  if (auto const* entries = in.object("env")) {
+    json_fields fields{*entries, "env", problem};
+    for (auto const& entry : *entries) message.env.emplace(entry.key(), fields.text({entry.key().data(), entry.key().size()}));
+  }
+  message.grace_ms = in.number("grace_ms");
+  message.first_grace_ms = in.number("first_grace_ms");
+  message.interrupt_grace_ms = in.number("interrupt_grace_ms");
+  message.failpoints = in.text("failpoints");
+  return message;
+}
+
+kill read_kill(json_fields& in, std::string&) { return {kernel_id{in.text("kernel")}}; }
+
+spawned read_spawned(json_fields& in, std::string&) {
+  spawned message;
+  message.kernel.text = in.text("kernel");
+  message.pid = pid(in);
+  message.start_time = in.number("start_time");
+  return message;
+}
+
+spawn_failed read_spawn_failed(json_fields& in, std::string&) {
+  spawn_failed message;
+  message.kernel.text = in.text("kernel");
+  message.message = in.text("message");
+  return message;
+}
+
+/// Calls `read` with the fields of every object in the list `key`.
+template <class Read>
+void each_object(json_fields& in, std::string_view key, std::string& problem, Read read) {
+  auto const* items = in.list(key);
+  if (!items) return;
+  for (auto const& item : *items) {
+    auto const* found = item.if_object();
+    if (!found) return in.fail(key, "a list of something else", "a list of objects");
+    json_fields fields{*found, key, problem};
+    read(fields);
+  }
+}
+
+exited read_exited(json_fields& in, std::string& problem) {
+  exited message;
+  message.kernel.text = in.text("kernel");
+  message.pid = pid(in);
+  message.start_time = in.number("start_time");
+  message.cause = in.text("cause");
+  message.exit_code = in.optional_integer("exit_code");
+  message.signal = in.optional_text("signal");
+  message.log_tail = in.text("log_tail");
+  each_object(in, "rest", problem, [&](json_fields& item) {
+    message.rest.push_back({item.text("stream"), item.text("text")});
+  });
+  each_object(in, "ended", problem, [&](json_fields& item) {
+    auto const number = pid(item);
+    message.ended.push_back({number, item.text("command")});
+  });
+  message.at = in.integer("at");
+  return message;
+}
+
+template <class Message>
+struct entry {
+  std::string_view type;
+  Message (*read)(json_fields&, std::string&);
+};
+
+/// Reads the one of `entries` whose type the payload names.
+template <class Variant, class... Messages>
+tl::expected<Variant, std::string> parse(std::string_view payload, entry<Messages>... entries) {
+  json_document document{payload};
+  if (!document.object()) return tl::unexpected(document.problem());
+  std::string problem;
+  json_fields outer{*document.object(), "message", problem};
+  auto const type = outer.text("type");
+  if (outer.failed()) return tl::unexpected(std::move(problem));
+
+  std::optional<Variant> message;
+  auto const try_one = [&](auto const& candidate) {
+    if (candidate.type != type) return false;
+    json_fields fields{*document.object(), candidate.type, problem};
+    message.emplace(candidate.read(fields, problem));
+    return true;
+  };
+  if (!(try_one(entries) || ...)) {
+    std::string wanted;
+    (wanted.append(wanted.empty() ? "" : " or ").append(entries.type), ...);
+    return tl::unexpected("cannot read message: field \"type\" is \"" + type.substr(0, 64) + "\", wanted " + wanted);
+  }
+  if (!problem.empty()) return tl::unexpected(std::move(problem));
+  return std::move(*message);
+}
+
+}  // namespace
+
+tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload) {
+  return parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
+                            entry<started>{"started", read_started}, entry<bad_frame>{"bad_frame", read_bad_frame});
+}
+
+tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payload) {
+  return parse<from_nursery>(payload, entry<spawned>{"spawned", read_spawned},
+                             entry<spawn_failed>{"spawn_failed", read_spawn_failed}, entry<exited>{"exited", read_exited});
+}
+
+tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload) {
+  return parse<to_kernel>(payload, entry<execute>{"execute", read_execute}, entry<interrupt>{"interrupt", read_interrupt},
+                          entry<shutdown>{"shutdown", read_shutdown});
+}
+
+tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload) {
+  return parse<to_nursery>(payload, entry<spawn>{"spawn", read_spawn}, entry<kill>{"kill", read_kill},
+                           entry<shutdown>{"shutdown", read_shutdown});
+}
+
+tl::expected<exited, std::string> parse_exit_file(std::string_view text) {
+  json_document document{text};
+  if (!document.object()) return tl::unexpected(document.problem());
+  std::string problem;
+  json_fields fields{*document.object(), "exit file", problem};
+  auto message = read_exited(fields, problem);
+  if (!problem.empty()) return tl::unexpected(std::move(problem));
+  return message;
+}
+
+std::string_view claimed_type(std::string_view payload) {
+  // Writers put the type first, so that it survives whatever is wrong further on.
+  constexpr std::size_t near = 256;
+  constexpr std::string_view blanks = " \t\r\n";
+  auto rest = payload.substr(0, near);
+  auto const skip = [&](std::string_view token) {
+    auto const at = rest.find_first_not_of(blanks);
+    if (at == rest.npos || rest.substr(at, token.size()) != token) return false;
+    rest.remove_prefix(at + token.size());
+    return true;
+  };
+  if (!skip("{") || !skip("\"type\"") || !skip(":") || !skip("\"")) return {};
+  auto const end = rest.find_first_of("\"\\");
+  return end == rest.npos || rest[end] != '"' ? std::string_view{} : rest.substr(0, end);
+}
+
+}  // namespace holdfast::link

@@ -1,0 +1,151 @@
+// messages.hpp, value -> text.
+#include "actors/link/json_writer.hpp"
+#include "actors/link/messages.hpp"
+#include "actors/link/messages_words.hpp"
+
+namespace holdfast::link {
+
+namespace {
+
+/// Room for keys, numbers and ids beside the long texts of a message.
+constexpr std::size_t usual_bytes = 256;
+
+json_writer& optional_text(json_writer& out, std::string_view key, std::optional<std::string> const& value) {
+  return value ? out.text(key, *value) : out.null(key);
+}
+
+json_writer& optional_integer(json_writer& out, std::string_view key, std::optional<std::int64_t> value) {
+  return value ? out.integer(key, *value) : out.null(key);
+}
+
+std::string to_text(captured const& stream) {
+  return json_writer{}.text("head", stream.head).text("tail", stream.tail).number("bytes", stream.bytes).take();
+}
+
+std::string to_text(std::map<std::string, std::string> const& entries) {
+  std::string out = "{";
+  for (auto const& [key, value] : entries) {
+    if (out.size() > 1) out += ',';
+    append_json_string(out, key);
+    out += ':';
+    append_json_string(out, value);
+  }
+  return out += '}';
+}
+
+}  // namespace
+
+std::string to_json(execute const& message) {
+  return json_writer{"execute", usual_bytes + message.code.size() * 5 / 4}
+      .text("cell", message.cell.text)
+      .number("generation", message.generation)
+      .text("code", message.code)
+      .number("timeout_ms", message.timeout_ms)
+      .number("output_limit", message.output_limit)
+      .take();
+}
+
+std::string to_json(interrupt const& message) {
+  return json_writer{"interrupt"}.text("cell", message.cell.text).text("reason", word_of(reason_words, message.reason)).take();
+}
+
+std::string to_json(shutdown const& message) { return json_writer{"shutdown"}.text("reason", message.reason).take(); }
+
+std::string to_json(started const& message) {
+  return json_writer{"started", usual_bytes}
+      .text("cell", message.cell.text)
+      .number("generation", message.generation)
+      .integer("at", message.at)
+      .take();
+}
+
+std::string to_json(output const& message) {
+  return json_writer{"output", usual_bytes + message.text.size() * 5 / 4}
+      .text("cell", message.cell.text)
+      .text("stream", word_of(stream_words, message.stream))
+      .number("offset", message.offset)
+      .text("text", message.text)
+      .take();
+}
+
+std::string to_json(done const& message) {
+  json_writer out{"done", 2 * usual_bytes};
+  out.text("cell", message.cell.text)
+      .number("generation", message.generation)
+      .text("status", word_of(done_words, message.status));
+  optional_text(out, "value", message.value);
+  if (auto const& error = message.error) {
+    out.json("error", json_writer{}
+                          .text("name", error->name)
+                          .text("message", error->message)
+                          .text("traceback", error->traceback)
+                          .take());
+  } else {
+    out.null("error");
+  }
+  optional_integer(out, "exit_code", message.exit_code)
+      .integer("started_at", message.started_at)
+      .integer("finished_at", message.finished_at)
+      .number("duration_ms", message.duration_ms)
+      .json("stdout", to_text(message.out))
+      .json("stderr", to_text(message.err))
+      .number("output_bytes", message.output_bytes);
+  if (message.kernel_ended) out.flag("kernel_ended", true);
+  return out.take();
+}
+
+std::string to_json(bad_frame const& message) {
+  return json_writer{"bad_frame"}.number("seq", message.seq).text("message", message.message).take();
+}
+
+std::string to_json(spawn const& message) {
+  return json_writer{"spawn"}
+      .text("kernel", message.kernel.text)
+      .text("token", message.token)
+      .text("home", message.home)
+      .text("directory", message.directory)
+      .text("cwd", message.cwd)
+      .json("env", to_text(message.env))
+      .number("grace_ms", message.grace_ms)
+      .number("first_grace_ms", message.first_grace_ms)
+      .number("interrupt_grace_ms", message.interrupt_grace_ms)
+      .text("failpoints", message.failpoints)
+      .take();
+}
+
+std::string to_json(kill const& message) { return json_writer{"kill"}.text("kernel", message.kernel.text).take(); }
+
+std::string to_json(spawned const& message) {
+  return json_writer{"spawned"}
+      .text("kernel", message.kernel.text)
+      .integer("pid", message.pid)
+      .number("start_time", message.start_time)
+      .take();
+}
+
+std::string to_json(spawn_failed const& message) {
+  return json_writer{"spawn_failed"}.text("kernel", message.kernel.text).text("message", message.message).take();
+}
+
+std::string to_json(exited const& message) {
+  json_writer out{"exited"};
+  out.text("kernel", message.kernel.text)
+      .integer("pid", message.pid)
+      .number("start_time", message.start_time)
+      .text("cause", message.cause);
+  optional_integer(out, "exit_code", message.exit_code);
+  optional_text(out, "signal", message.signal)
+      .text("log_tail", message.log_tail)
+      .json("rest", json_list(message.rest,
+                              [](pipe_rest const& rest) {
+                                return json_writer{}.text("stream", rest.stream).text("text", rest.text).take();
+                              }))
+      .json("ended", json_list(message.ended,
+                               [](ended_process const& process) {
+                                 return json_writer{}.integer("pid", process.pid).text("command", process.command).take();
+                               }))
+      .integer("at", message.at);
+  return out.take();
+}
+
+}  // namespace holdfast::link

@@ -1,0 +1,74 @@
+// One link over a unix socket inside a broker: moves bytes between a scribe, a decoder and a window, and keeps what is handed to
+// the scribe bounded. The broker decides when to connect, what a frame means and when its effects are recorded.
+// Collaborators: frame, decoder, window, handshake. Refuses to queue beyond the window's limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <caf/io/broker.hpp>
+
+#include "actors/base/unique_fd.hpp"
+#include "actors/link/decoder.hpp"
+#include "actors/link/handshake.hpp"
+#include "actors/link/window.hpp"
+
+namespace holdfast::link {
+
+/// The link cannot go on with this connection: close it and attach again.
+struct broken {
+  std::string reason;
+};
+
+class socket_link {
+ public:
+  /// What arrived: frames are fresh ones only, in order.
+  using event = std::variant<hello, refused, frame, oversized, broken>;
+
+  /// `recorded`: the highest seq from the peer whose effects are recorded.
+  socket_link(caf::io::broker* self, std::uint64_t recorded) : self_(self), recorded_(recorded) {}
+
+  /// Takes over a connected socket and says attach on it.
+  void open(unique_fd socket, attach const& message);
+  bool is_open() const { return !handle_.invalid(); }
+  bool is_attached() const { return attached_; }
+  bool is(caf::io::connection_handle handle) const { return is_open() && handle == handle_; }
+
+  /// Handles what the broker got for this connection.
+  std::vector<event> on_data(std::vector<char> const& bytes);
+  void on_transferred(std::uint64_t remaining);
+  /// The scribe is gone: keeps the window for the next connection.
+  void on_closed();
+  void close();
+
+  /// Queues a payload and writes it if attached. False: the window is full, nothing changed.
+  bool send(std::string payload);
+  /// The effects of everything up to `seq` are recorded.
+  void record(std::uint64_t seq);
+  bool ack_due() const { return attached_ && window_.ack_due(); }
+  void write_ack();
+
+  std::uint64_t recorded() const { return recorded_; }
+  std::size_t buffered() const { return decoder_.buffered() + window_.unacked_bytes(); }
+
+ private:
+  void on_hello(hello const& message);
+  void pump();
+  void write(std::uint64_t seq, std::string_view payload);
+
+  caf::io::broker* self_;
+  caf::io::connection_handle handle_;
+  decoder decoder_;
+  window window_;
+  std::uint64_t recorded_;   // survives connections; starts with what the link's row says
+  bool attached_ = false;    // hello has come on this connection
+  bool had_hello_ = false;   // on any connection of this incarnation: the window may be resumed
+  /// Bytes handed to the scribe since it was last known to be drained; over scribe_chunk we wait for its report.
+  std::size_t handed_ = 0;
+  bool awaiting_report_ = false;
+  std::string scratch_;      // one frame's bytes, reused
+};
+
+}  // namespace holdfast::link

@@ -1,0 +1,245 @@
+#include "bin/holdfast/arguments.hpp"
+
+#include <cmath>
+
+#include <CLI/CLI.hpp>
+
+#include "actors/base/version.hpp"
+#include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/help.hpp"
+
+namespace holdfast::cli {
+
+void scope::add_to(boost::json::object& params) const {
+  params["session"] = session;
+  params["owner"] = owner;
+}
+
+namespace {
+
+/// CLI11 writes into fields; each command has its struct here, and the one that was named is taken at the end.
+struct parser {
+  CLI::App app{std::string(help::summary), "holdfast"};
+  invocation result;
+  std::string help_about;
+  double timeout_seconds = -1;
+  std::vector<std::string> variables;
+
+  run_arguments run;
+  wait_arguments wait;
+  logs_arguments logs;
+  cells_arguments cells;
+  cell_arguments cell;
+  interrupt_arguments interrupt;
+  sessions_arguments sessions;
+  session_arguments session;
+  reset_arguments reset;
+  close_arguments close;
+  kernels_arguments kernels;
+  kernel_arguments kernel;
+  notices_arguments notices;
+  events_arguments events;
+  serve_arguments serve;
+  status_arguments status;
+  std::string environment;
+
+  CLI::App* add(char const* name, std::string_view what, std::string_view examples) {
+    auto* command = app.add_subcommand(name, std::string(what));
+    command->set_help_flag("-h,--help", "show this help");
+    command->footer("\nExamples:\n" + std::string(examples));
+    command->fallthrough();  // --home and --json may stand behind the command too
+    return command;
+  }
+  static void add_scope(CLI::App* command, scope& where) {
+    command->add_option("-s,--session", where.session, "the session [default]")->type_name("SESSION");
+    command->add_option("-o,--owner", where.owner, "the owner of the session [default]")->type_name("OWNER");
+  }
+  static void add_limit(CLI::App* command, std::int64_t& limit) {
+    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")->type_name("N")->check(CLI::Range(1, 1000).description(""));
+  }
+  void add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {
+    auto* command = add(name, what, examples);
+    add_scope(command, where);
+    command->add_option("SESSION", where.session, "the same as -s SESSION")->type_name("");
+  }
+
+  parser();
+  void add_cell_commands();
+  void add_run();
+  void add_list_commands();
+  void add_service_commands();
+  command taken();
+  void finish_run();
+  parse_end help_of(std::string const& about);
+};
+
+parser::parser() {
+  app.set_version_flag("--version", "holdfast " + std::string(version), "show the version");
+  app.set_help_flag("-h,--help", "show this help; after a command: that command's");
+  app.add_option("--home", result.home, "the home [HOLDFAST_HOME, else XDG_STATE_HOME/holdfast, else ~/.local/state/holdfast]")
+      ->type_name("DIR");
+  app.add_flag("--json", result.json, "print one JSON document instead");
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->label("Subcommands", "Commands");
+  app.require_subcommand(1);
+  app.footer(std::string(help::exit_codes));
+  add_run();
+  add_cell_commands();
+  add_list_commands();
+  add_service_commands();
+}
+
+void parser::add_run() {
+  auto* c = add("run", "run a cell and show its output; starts a daemon when none answers", help::run_examples);
+  add_scope(c, run.where);
+  c->add_option("-E,--environment", environment, "where the kernel lives: only local is built")->type_name("ENVIRONMENT")
+      ->check(CLI::IsMember({"local"}).description(""));
+  c->add_option("-e,--env", variables, "a variable for a fresh kernel (repeatable)")->type_name("K=V")->allow_extra_args(false);
+  c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")->type_name("P");
+  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [300]")->type_name("S")
+      ->check(CLI::Range(0.0, 1e9).description(""));
+  c->add_flag("--reset", run.reset, "end the session's kernel first: start with an empty namespace");
+  c->add_option("--cell", run.cell, "the cell's id; one that has run is answered from its record [a new one]")->type_name("ID");
+  c->add_flag("--detach", run.detach, "print the cell's id once it is accepted, and end");
+  c->add_option("-f,--file", run.file, "read the code from this file")->type_name("FILE");
+  c->add_option("CODE", run.code, "the code; - reads standard input")->type_name("");
+}
+
+void parser::add_cell_commands() {
+  auto* c = add("wait", "wait for a cell: show its output from the start, and end as run does", help::wait_examples);
+  add_scope(c, wait.where);
+  c->add_option("CELL", wait.cell, "the cell's id")->type_name("")->required();
+
+  c = add("logs", "show a cell's output", help::logs_examples);
+  add_scope(c, logs.where);
+  c->add_option("CELL", logs.cell, "the cell's id")->type_name("")->required();
+  c->add_flag("-f,--follow", logs.follow, "go on until the cell has ended");
+
+  c = add("cells", "list the cells of a session, newest first", help::cells_examples);
+  add_scope(c, cells.where);
+  c->add_option("--status", cells.status, "only these: queued running ok error exit timeout interrupted lost")->type_name("STATUS")
+      ->check(CLI::IsMember({"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"}).description(""));
+  add_limit(c, cells.limit);
+
+  c = add("cell", "show a cell: its status, output and result as they are now", help::cell_examples);
+  add_scope(c, cell.where);
+  c->add_option("CELL", cell.cell, "the cell's id")->type_name("")->required();
+
+  c = add("interrupt", "end the running cell of a session; a queued one, named, never starts", help::interrupt_examples);
+  add_scope(c, interrupt.where);
+  c->add_option("CELL", interrupt.cell, "the cell's id [the running one]")->type_name("");
+}
+
+void parser::add_list_commands() {
+  auto* c = add("sessions", "list sessions, newest first", help::sessions_examples);
+  c->add_option("-o,--owner", sessions.owner, "only this owner's [all]")->type_name("OWNER");
+  c->add_option("--state", sessions.state, "only these: new starting idle busy unreachable")->type_name("STATE");
+  add_limit(c, sessions.limit);
+  add_session_command("session", "show a session", help::session_examples, session.where);
+  add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples, reset.where);
+  add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);
+
+  c = add("kernels", "list kernels", help::kernels_examples);
+  c->alias("ps");
+  c->add_option("-o,--owner", kernels.owner, "only this owner's [all]")->type_name("OWNER");
+  c->add_option("-s,--session", kernels.session, "only this session's [all]")->type_name("SESSION");
+  c->add_option("--state", kernels.state, "only these: starting idle busy unreachable")->type_name("STATE");
+  add_limit(c, kernels.limit);
+  c = add("kernel", "show a kernel, or end it", help::kernel_examples);
+  c->add_option("KERNEL", kernel.kernel, "the kernel's id")->type_name("")->required();
+  c->add_flag("--stop", kernel.stop, "end it; refused while it is busy");
+
+  c = add("notices", "list what sessions have not been told yet, oldest first", help::notices_examples);
+  c->add_option("-o,--owner", notices.owner, "the owner [default]")->type_name("OWNER");
+  c->add_option("-s,--session", notices.session, "only this session's [all]")->type_name("SESSION");
+  c->add_flag("--ack", notices.ack, "these are known now: do not tell them again");
+  add_limit(c, notices.limit);
+  c = add("events", "show what has happened in the daemon since it started, oldest first", help::events_examples);
+  c->add_option("-o,--owner", events.owner, "only this owner's [all]")->type_name("OWNER");
+  c->add_option("-t,--type", events.types, "only this kind (repeatable)")->type_name("KIND")->allow_extra_args(false);
+  c->add_option("--since", events.since, "only those after this number")->type_name("SEQ");
+  c->add_flag("-f,--follow", events.follow, "go on; with --json one document a line");
+}
+
+void parser::add_service_commands() {
+  auto* c = add("serve", "be the daemon of a home, in the foreground", help::serve_examples);
+  c->add_option("--ready-fd", serve.ready_fd, "write one line to this descriptor when ready, or why not")->type_name("N")
+      ->check(CLI::Range(3, 1'000'000).description(""));
+  c = add("status", "show the daemon", help::status_examples);
+  c->add_flag("--pid", status.only_pid, "print its process id only");
+  add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
+  c = add("help", "show this help, or a command's", "  holdfast help run\n");
+  c->add_option("COMMAND", help_about, "the command")->type_name("");
+}
+
+void parser::finish_run() {
+  if (!run.file && !run.code) throw CLI::ValidationError("run", "needs CODE, -f FILE, or - for standard input");
+  if (run.file && run.code) throw CLI::ValidationError("run", "takes CODE or -f FILE, not both");
+  if (timeout_seconds >= 0) run.timeout = std::chrono::milliseconds(std::llround(timeout_seconds * 1000));
+  for (auto const& variable : variables) {
+    auto const equals = variable.find('=');
+    if (equals == std::string::npos || equals == 0) throw CLI::ValidationError("-e " + variable, "wanted K=V");
+    run.env[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+}
+
+command parser::taken() {
+  auto const name = app.get_subcommands().front()->get_name();
+  if (name == "run") {
+    finish_run();
+    return run;
+  }
+  if (name == "wait") return wait;
+  if (name == "logs") {
+    if (logs.follow && result.json) throw CLI::ValidationError("logs -f", "has no --json; wait for the cell first: holdfast wait CELL");
+    return logs;
+  }
+  if (name == "cells") return cells;
+  if (name == "cell") return cell;
+  if (name == "interrupt") return interrupt;
+  if (name == "sessions") return sessions;
+  if (name == "session") return session;
+  if (name == "reset") return reset;
+  if (name == "close") return close;
+  if (name == "kernels") return kernels;
+  if (name == "kernel") return kernel;
+  if (name == "notices") return notices;
+  if (name == "events") return events;
+  if (name == "serve") return serve;
+  if (name == "status") return status;
+  return stop_arguments{};
+}
+
+/// CLI11 shows the help of a command that was named on the line instead of the one that is asked for: asked anew, none was.
+parse_end parser::help_of(std::string const& about) {
+  app.clear();
+  if (about.empty() || about == "help") return {app.help(), exit_ok};
+  try {
+    return {app.get_subcommand(about)->help("holdfast"), exit_ok};
+  } catch (CLI::OptionNotFound const&) {
+    return {"holdfast: there is no command " + about + "; holdfast help lists them\n", exit_usage};
+  }
+}
+
+}  // namespace
+
+std::variant<invocation, parse_end> parse(int argc, char const* const* argv) {
+  parser line;
+  try {
+    line.app.parse(argc, argv);
+    if (line.app.got_subcommand("help")) return line.help_of(line.help_about);
+    line.result.what = line.taken();
+    return std::move(line.result);
+  } catch (CLI::CallForHelp const&) {
+    auto const named = line.app.get_subcommands();
+    return line.help_of(named.empty() ? std::string() : named.front()->get_name());
+  } catch (CLI::CallForVersion const&) {
+    return parse_end{"holdfast " + std::string(version) + "\n", exit_ok};
+  } catch (CLI::ParseError const& problem) {
+    auto const named = line.app.get_subcommands();
+    auto const about = named.empty() ? std::string() : named.front()->get_name() + " ";
+    return parse_end{"holdfast: " + std::string(problem.what()) + "\nsee: holdfast " + about + "--help\n", exit_usage};
+  }
+}
+
+}  // namespace holdfast::cli

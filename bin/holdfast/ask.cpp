@@ -1,0 +1,51 @@
+#include "bin/holdfast/ask.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/failure.hpp"
+#include "bin/holdfast/fields.hpp"
+#include "bin/holdfast/service.hpp"
+#include "bin/holdfast/streams.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+// An interrupt, a reset and a close answer when a cell has ended, which a kernel may have to be killed for; a daemon that has just been
+// started may be attaching. Longer than all of that, and short enough that a script ends.
+constexpr std::chrono::milliseconds answer_timeout{120'000};
+}  // namespace
+
+int ask(settings const& here, std::string_view method, boost::json::object params, show_answer const& show) {
+  auto connection = connect_running(here.home);
+  if (!connection) return show_failure(connection.error(), here.json);
+  auto const answer = connection->call(method, std::move(params), answer_timeout);
+  if (!answer) return show_failure(answer.error(), here.json);
+  if (here.json) {
+    write_out(boost::json::serialize(*answer) + "\n");
+    return exit_ok;
+  }
+  auto const* object = answer->if_object();
+  return show(object ? *object : boost::json::object{});
+}
+
+int ask_list(settings const& here, std::string_view method, boost::json::object params, std::string_view what,
+             std::vector<std::string> headings, make_row const& row) {
+  return ask(here, method, std::move(params), [&](boost::json::object const& answer) -> int {
+    auto const* items = array_in(answer, "items");
+    if (!items || items->empty()) {
+      complain(fmt::format("no {}", what));
+      return exit_ok;
+    }
+    table shown(std::move(headings));
+    for (auto const& item : *items) {
+      if (item.is_object()) shown.add(row(item.get_object()));
+    }
+    write_out(shown.render());
+    if (!text(answer, "next").empty()) complain(fmt::format("there are more {}; see more with --limit", what));
+    return exit_ok;
+  });
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,125 @@
+#include "bin/holdfast/cell_view.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "bin/holdfast/fields.hpp"
+#include "bin/holdfast/format.hpp"
+#include "bin/holdfast/streams.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+std::string line_end(std::string_view text) { return text.empty() || text.ends_with('\n') ? "" : "\n"; }
+
+/// "killed by SIGKILL", "exited 3", "unresponsive".
+std::string cause_of_death(boost::json::object const& death) {
+  auto const cause = text(death, "cause");
+  if (cause == "signal") return fmt::format("killed by {}", text(death, "signal"));
+  if (cause == "exit") return fmt::format("exited {}", number(death, "exit_code"));
+  if (cause == "oom") return "killed for want of memory";
+  return cause.empty() ? "unknown" : std::string(cause);
+}
+
+std::string what_was_lost(boost::json::object const& result) {
+  std::string said;
+  if (auto const* notices = array_in(result, "notices")) {
+    for (auto const& item : *notices) {
+      if (auto const* notice = item.if_object()) said += fmt::format("[{}: {}]\n", text(*notice, "kind"), one_line(text(*notice, "text")));
+    }
+  }
+  auto const* kernel = object_in(result, "kernel");
+  // Said by a notice as a rule; the flag is the fact, so it is never kept silent.
+  if (kernel && flag(*kernel, "state_lost") && said.find("[state_lost:") == std::string::npos && text(result, "status") != "lost") {
+    said += "[state_lost: this is a fresh kernel; variables and imports are gone, define them again]\n";
+  }
+  return said;
+}
+
+std::string failure_of(boost::json::object const& result) {
+  auto const* problem = object_in(result, "error");
+  if (!problem) return {};
+  auto const traceback = text(*problem, "traceback");
+  if (!traceback.empty()) return std::string(traceback) + line_end(traceback);
+  auto const name = text(*problem, "name"), message = text(*problem, "message");
+  return fmt::format("{}{}{}\n", name, name.empty() || message.empty() ? "" : ": ", message);
+}
+
+std::string end_state(boost::json::object const& result) {
+  auto const status = text(result, "status");
+  auto const cell = text(result, "cell");
+  auto const after = human_duration(number(result, "duration_ms"));
+  auto const* kernel = object_in(result, "kernel");
+  auto const ended = kernel && flag(*kernel, "ended") ? "; its kernel was ended, variables are gone" : "";
+  if (status == "error") return fmt::format("[cell {}: error after {}]\n", cell, after);
+  if (status == "exit") return fmt::format("[cell {}: exit code {} after {}]\n", cell, number(result, "exit_code"), after);
+  if (status == "timeout") return fmt::format("[cell {}: reached its deadline after {}{}]\n", cell, after, ended);
+  if (status == "interrupted") return fmt::format("[cell {}: interrupted after {}{}]\n", cell, after, ended);
+  if (status == "lost") {
+    auto const* death = object_in(result, "death");
+    return fmt::format("[cell {}: lost, effects unknown: kernel {}; it is not run again]\n", cell, death ? cause_of_death(*death) : "gone");
+  }
+  return {};
+}
+
+}  // namespace
+
+rendered_result render_result(boost::json::object const& result) {
+  rendered_result shown;
+  shown.before = what_was_lost(result);
+  if (auto const value = text(result, "value"); !value.empty()) shown.value = std::string(value) + "\n";
+  shown.after = failure_of(result) + end_state(result);
+  return shown;
+}
+
+std::string come_back_command(std::string_view home_flag, scope const& where, std::string_view cell) {
+  std::string line = "holdfast";
+  if (!home_flag.empty()) line += " --home " + shell_word(home_flag);
+  line += " wait";
+  if (where.session != "default") line += " -s " + shell_word(where.session);
+  if (where.owner != "default") line += " -o " + shell_word(where.owner);
+  return line + " " + shell_word(cell);
+}
+
+bool cell_view::output(std::string_view stream, std::string_view piece) {
+  if (mode_ == mode::json || piece.empty()) return true;
+  at_line_begin_ = piece.ends_with('\n');
+  if (stream == "stderr") {
+    write_err(piece);
+    return true;
+  }
+  out_line_begin_ = at_line_begin_;
+  return write_out(piece);
+}
+
+void cell_view::left_out(std::uint64_t bytes) {
+  if (mode_ == mode::json) return;
+  begin_line();
+  write_err(fmt::format("[... {} bytes left out ...]\n", bytes));
+}
+
+void cell_view::result(boost::json::object const& result) {
+  if (mode_ == mode::json) {
+    write_out(boost::json::serialize(result) + "\n");
+    return;
+  }
+  if (mode_ == mode::output_only) return;
+  auto const shown = render_result(result);
+  if (!shown.before.empty()) begin_line();
+  write_err(shown.before);
+  if (!shown.value.empty()) {
+    if (!out_line_begin_) write_out("\n");
+    at_line_begin_ = true;
+    write_out(shown.value);
+  }
+  if (!shown.after.empty()) begin_line();
+  write_err(shown.after);
+}
+
+void cell_view::begin_line() {
+  if (!at_line_begin_) write_err("\n");
+  at_line_begin_ = true;
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,87 @@
+// The texts of --help: what CLI11 cannot derive. Enough to work with, without another page.
+#pragma once
+
+#include <string_view>
+
+namespace holdfast::cli::help {
+
+inline constexpr std::string_view summary =
+    "Runs Python cells in kernels that keep their variables between cells and outlive the daemon.\n"
+    "\n"
+    "  holdfast run 'x = 41'        the first cell starts a daemon and a kernel\n"
+    "  holdfast run 'x + 1'         prints 42: the same kernel, the same variables\n"
+    "  holdfast run -s other 'x'    another session has its own: NameError, exit code 1\n"
+    "  holdfast stop                stops the daemon; kernels and what runs in them go on\n";
+
+inline constexpr std::string_view exit_codes =
+    "\nExit codes:\n"
+    "  0    ok, or accepted\n"
+    "  1    the cell raised an exception\n"
+    "  2    usage: the command line, or a parameter that the daemon does not take\n"
+    "  3    no daemon answers (run, wait and logs start one; then: it could not be started)\n"
+    "  4    refused: nothing ran; the message says why and what to do\n"
+    "  5    lost: what became of the cell cannot be known; it is never run again\n"
+    "  6    still running: this command waits no longer, holdfast wait CELL does\n"
+    "  124  the cell's deadline (--timeout)\n"
+    "  130  interrupted\n"
+    "  A cell that ends by SystemExit gives its own code.\n";
+
+inline constexpr std::string_view run_examples =
+    "  holdfast run 'x = 41'\n"
+    "  holdfast run -s analysis -f load.py\n"
+    "  echo 'print(x)' | holdfast run -\n"
+    "  holdfast run --detach 'import time; time.sleep(600)'      prints the cell's id\n"
+    "  holdfast run --cell build-7 -f build.py                   run twice, it runs once\n"
+    "  holdfast run -- -1                                        code that begins with a dash\n"
+    "\n"
+    "The cell's stdout and stderr come while it runs; the value of a last expression and then an exception follow.\n"
+    "The first ^C interrupts the cell; the second leaves it running and says how to come back. When the daemon dies,\n"
+    "run starts it again and goes on where the output was; when it is stopped, run says how to come back (exit code 6).\n";
+
+inline constexpr std::string_view wait_examples =
+    "  holdfast wait c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "\n"
+    "As run: the first ^C interrupts the cell, the second leaves it running. Starts a daemon when none answers.\n";
+inline constexpr std::string_view logs_examples =
+    "  holdfast logs c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "  holdfast logs -f c-01HV5K3Q8Z6M2N4P7R9S0T1V2W             ^C stops following, not the cell\n";
+inline constexpr std::string_view cells_examples =
+    "  holdfast cells\n"
+    "  holdfast cells -s analysis --status running\n";
+inline constexpr std::string_view cell_examples =
+    "  holdfast cell c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "  holdfast --json cell c-01HV5K3Q8Z6M2N4P7R9S0T1V2W         the result object\n";
+inline constexpr std::string_view interrupt_examples =
+    "  holdfast interrupt -s analysis\n"
+    "  holdfast interrupt c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "\n"
+    "Answers once the cell has ended. A cell that does not obey within 2 s is ended together with its kernel.\n";
+inline constexpr std::string_view sessions_examples =
+    "  holdfast sessions\n"
+    "  holdfast sessions -o alice --state busy\n";
+inline constexpr std::string_view session_examples = "  holdfast session analysis\n";
+inline constexpr std::string_view reset_examples = "  holdfast reset analysis\n";
+inline constexpr std::string_view close_examples = "  holdfast close analysis\n";
+inline constexpr std::string_view kernels_examples =
+    "  holdfast kernels\n"
+    "  holdfast ps -s analysis\n";
+inline constexpr std::string_view kernel_examples =
+    "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop\n";
+inline constexpr std::string_view notices_examples =
+    "  holdfast notices\n"
+    "  holdfast notices -s analysis --ack\n";
+inline constexpr std::string_view events_examples =
+    "  holdfast events\n"
+    "  holdfast events -f -t cell_started -t cell_finished\n";
+inline constexpr std::string_view serve_examples =
+    "  holdfast serve\n"
+    "  holdfast --home /srv/holdfast serve\n"
+    "\n"
+    "SIGTERM and SIGINT stop it as holdfast stop does. Settings: config.toml in the home; the log: daemon.log there.\n";
+inline constexpr std::string_view status_examples =
+    "  holdfast status\n"
+    "  kill -9 \"$(holdfast status --pid)\"                        what a running cell survives\n";
+inline constexpr std::string_view stop_examples = "  holdfast stop\n";
+
+}  // namespace holdfast::cli::help

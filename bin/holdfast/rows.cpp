@@ -1,0 +1,147 @@
+#include "bin/holdfast/rows.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "bin/holdfast/fields.hpp"
+#include "bin/holdfast/format.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+std::string word(boost::json::object const& item, std::string_view name) { return one_line(text(item, name)); }
+
+std::string count(boost::json::object const& item, std::string_view name) {
+  auto const amount = number(item, name);
+  return amount == 0 ? "" : std::to_string(amount);
+}
+
+/// Empty when the daemon does not say.
+std::string duration(boost::json::object const& item, std::string_view name) {
+  auto const* found = field(item, name);
+  return found && found->is_number() ? human_duration(number(item, name)) : "";
+}
+
+std::string bytes(boost::json::object const& item, std::string_view name) {
+  auto const* found = field(item, name);
+  return found && found->is_number() ? human_bytes(number(item, name)) : "";
+}
+
+std::string instant(boost::json::object const& item, std::string_view name) { return human_instant(text(item, name)); }
+
+std::string joined(boost::json::object const& item, std::string_view name) {
+  std::string list;
+  if (auto const* found = array_in(item, name)) {
+    for (auto const& each : *found) {
+      if (each.is_string()) list += (list.empty() ? "" : " ") + one_line(each.get_string());
+    }
+  }
+  return list;
+}
+
+/// "2 idle, 1 busy".
+std::string by_state(boost::json::object const* states) {
+  std::string list;
+  if (!states) return list;
+  for (auto const& [state, amount] : *states) {
+    if (number(*states, state) > 0) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", number(*states, state), std::string_view(state));
+  }
+  return list.empty() ? "none" : list;
+}
+
+}  // namespace
+
+table_row const& cell_headings() {
+  static table_row const headings{"CELL", "STATUS", "STARTED", "DURATION", "OUTPUT", "SOURCE"};
+  return headings;
+}
+
+table_row cell_row(boost::json::object const& item) {
+  return {word(item, "cell"), word(item, "status"), instant(item, "started_at"), duration(item, "duration_ms"), bytes(item, "output_bytes"),
+          word(item, "source")};
+}
+
+table_row const& session_headings() {
+  static table_row const headings{"SESSION", "OWNER", "CHILD", "STATE", "KERNEL", "CELL", "QUEUED", "IDLE", "NOTICES", "CREATED"};
+  return headings;
+}
+
+table_row session_row(boost::json::object const& item) {
+  return {word(item, "session"), word(item, "owner"),  word(item, "child"),       word(item, "state"),    joined(item, "kernels"),
+          word(item, "cell"),    count(item, "queued"), duration(item, "idle_ms"), count(item, "notices"), instant(item, "created_at")};
+}
+
+table_row const& kernel_headings() {
+  static table_row const headings{"KERNEL", "STATE", "PID", "SESSION", "OWNER", "CHILD", "CELL", "QUEUED", "IDLE", "MEMORY", "STARTED", "PYTHON"};
+  return headings;
+}
+
+table_row kernel_row(boost::json::object const& item) {
+  return {word(item, "kernel"), word(item, "state"),   count(item, "pid"),         word(item, "session"),       word(item, "owner"),         word(item, "child"),
+          word(item, "cell"),   count(item, "queued"), duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
+}
+
+table_row const& notice_headings() {
+  static table_row const headings{"NOTICE", "KIND", "AT", "SESSION", "TEXT"};
+  return headings;
+}
+
+table_row notice_row(boost::json::object const& item) {
+  auto const id = word(item, "notice");
+  return {id.empty() ? word(item, "id") : id, word(item, "kind"), instant(item, "at"), word(item, "session"), word(item, "text")};
+}
+
+facts session_facts(boost::json::object const& item) {
+  return {{"session", word(item, "session")},   {"owner", word(item, "owner")},      {"child", word(item, "child")},
+          {"state", word(item, "state")},       {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},    {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
+          {"created", instant(item, "created_at")}};
+}
+
+facts kernel_facts(boost::json::object const& item) {
+  return {{"kernel", word(item, "kernel")},  {"state", word(item, "state")},
+          {"pid", count(item, "pid")},       {"session", word(item, "session")},
+          {"owner", word(item, "owner")},    {"child", word(item, "child")},
+          {"cell", word(item, "cell")},      {"queued", count(item, "queued")},
+          {"idle", duration(item, "idle_ms")}, {"memory", bytes(item, "memory_bytes")},
+          {"environment", word(item, "environment")}, {"python", word(item, "python")},
+          {"started", instant(item, "started_at")}};
+}
+
+facts cell_facts(boost::json::object const& result) {
+  facts known{{"cell", word(result, "cell")},
+              {"session", word(result, "session")},
+              {"owner", word(result, "owner")},
+              {"child", word(result, "child")},
+              {"status", word(result, "status")},
+              {"queued", instant(result, "queued_at")},
+              {"started", instant(result, "started_at")},
+              {"finished", instant(result, "finished_at")}};
+  if (!text(result, "started_at").empty()) known.emplace_back("duration", duration(result, "duration_ms"));
+  if (auto const* kernel = object_in(result, "kernel")) {
+    known.emplace_back("kernel", fmt::format("{} pid {} {}", word(*kernel, "id"), number(*kernel, "pid"), word(*kernel, "reason")));
+  }
+  known.emplace_back("stdout", bytes(result, "stdout_bytes"));
+  known.emplace_back("stderr", bytes(result, "stderr_bytes"));
+  return known;
+}
+
+facts status_facts(boost::json::object const& answer) {
+  auto const attaching = number(answer, "attaching");
+  return {{"daemon", fmt::format("pid {}", number(answer, "pid"))},
+          {"version", fmt::format("{} protocol {}", word(answer, "version"), word(answer, "protocol"))},
+          {"home", word(answer, "home")},
+          {"started", instant(answer, "started_at")},
+          {"kernels", by_state(object_in(answer, "kernels"))},
+          {"attaching", attaching > 0 ? std::to_string(attaching) : ""}};
+}
+
+std::string event_line(boost::json::object const& event) {
+  auto const* details = object_in(event, "details");
+  auto const child = word(event, "child");
+  return fmt::format("{}  {:>4}  {:<16}  {}/{}{}{}  {}\n", instant(event, "at"), number(event, "seq"), word(event, "kind"), word(event, "owner"), child,
+                     child.empty() ? "" : "/", word(event, "session"), details ? one_line(boost::json::serialize(*details)) : "");
+}
+
+}  // namespace holdfast::cli

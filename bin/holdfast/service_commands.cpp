@@ -1,0 +1,66 @@
+// status and stop: the daemon itself.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "actors/base/unique_fd.hpp"
+#include "bin/holdfast/ask.hpp"
+#include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/failure.hpp"
+#include "bin/holdfast/fields.hpp"
+#include "bin/holdfast/format.hpp"
+#include "bin/holdfast/rows.hpp"
+#include "bin/holdfast/service.hpp"
+#include "bin/holdfast/streams.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds answer_timeout{30'000};
+/// From the answer to shutdown to the end of the process: waiters are answered and the stores closed meanwhile.
+constexpr milliseconds end_timeout{30'000};
+
+unique_fd open_pidfd(std::int64_t pid) { return unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0u))); }
+
+bool wait_gone(unique_fd const& pidfd) {
+  pollfd waiting{pidfd.get(), POLLIN, 0};
+  return !pidfd || ::poll(&waiting, 1, static_cast<int>(end_timeout.count())) != 0;
+}
+
+}  // namespace
+
+int execute(settings const& here, status_arguments const& given) {
+  auto connection = connect_running(here.home);
+  if (!connection) return show_failure(connection.error(), here.json);
+  auto const answer = connection->call("status", {}, answer_timeout);
+  if (!answer) return show_failure(answer.error(), here.json);
+  auto const status = answer->is_object() ? answer->get_object() : boost::json::object{};
+  if (here.json) write_out(boost::json::serialize(status) + "\n");
+  else if (given.only_pid) write_out(fmt::format("{}\n", number(status, "pid")));
+  else write_out(render_facts(status_facts(status)));
+  return exit_ok;
+}
+
+int execute(settings const& here, stop_arguments const&) {
+  auto connection = connect_running(here.home);
+  if (!connection) return show_failure(connection.error(), here.json);
+  auto const status = connection->call("status", {}, answer_timeout);
+  if (!status) return show_failure(status.error(), here.json);
+  // Opened while the daemon answers, so this is the daemon and not a later process of its number.
+  auto const pidfd = status->is_object() ? open_pidfd(number(status->get_object(), "pid")) : unique_fd();
+  auto const answer = connection->call("shutdown", {}, answer_timeout);
+  if (!answer) return show_failure(answer.error(), here.json);
+  if (!wait_gone(pidfd)) complain("the daemon has answered but has not ended within 30 s; see " + log_of(here.home).string());
+  auto const left = answer->is_object() ? number(answer->get_object(), "kernels_left") : 0;
+  if (here.json) write_out(boost::json::serialize(*answer) + "\n");
+  else write_out(fmt::format("stopped; {} {} on\n", counted(left, "kernel"), left == 1 ? "lives" : "live"));
+  return exit_ok;
+}
+
+}  // namespace holdfast::cli

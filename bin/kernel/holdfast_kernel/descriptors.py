@@ -1,0 +1,74 @@
+"""The descriptors that a kernel lives on: looked at after each cell, rebuilt when a cell closed them.
+
+The caller ends the kernel, naming the cause, when `check` raises OSError.
+"""
+
+import faulthandler
+import os
+
+from . import log, sockets, system
+from .output import STDERR, STDOUT
+
+
+class Descriptors:
+    def __init__(self, directory, directory_fd, own_log, output):
+        self._directory = directory
+        self.directory_fd = directory_fd
+        self._log = own_log
+        self._output = output
+        self._directory_identity = system.identity(directory_fd)
+        self._log_identity = system.identity(own_log.fd)
+
+    def check(self, link, thread):
+        """Rebuilds what is lost, oldest need first: each step may use what the ones before it restored."""
+        if system.identity(0) is None:
+            _put(os.open(os.devnull, os.O_RDONLY), 0)
+        for stream in (STDOUT, STDERR):
+            if system.identity(stream) is None or not self._output.reads(stream):
+                self._renew_pipe(stream)
+        if system.identity(self._log.fd) != self._log_identity:
+            self._log.fd = system.place(log.open_log(self._directory, 'kernel.log'))
+            self._log_identity = system.identity(self._log.fd)
+            faulthandler.enable(file=self._log.fd)
+            self._log.write('descriptors-lost log: rebuilt')
+        if system.identity(self.directory_fd) != self._directory_identity:
+            self.directory_fd = system.place(os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            self._directory_identity = system.identity(self.directory_fd)
+            self._log.write('descriptors-lost run directory: rebuilt')
+        if not thread.is_whole():
+            thread.rebuild()
+            self._log.write('descriptors-lost timer or wake: rebuilt')
+        if not link.attached_is_own():
+            link.drop('a cell closed its descriptor')
+        if not link.listener_is_own():
+            link.replace_listener(system.place_socket(sockets.listen(self._directory, 'kernel.sock', replace=True)))
+            self._log.write('descriptors-lost listening socket: rebuilt')
+
+    def _renew_pipe(self, stream):
+        """A new pipe for a stream; a writer that still has the old one is not heard any more."""
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        reader = system.place(reader)
+        if system.identity(stream) is None:
+            _put(writer, stream)
+        else:
+            os.dup2(writer, stream)
+            os.close(writer)
+        self._output.use_pipe(stream, reader)
+        self._log.write('descriptors-lost pipe of descriptor %d: rebuilt' % stream)
+
+    def directory_is_gone(self):
+        """Whether the run directory was removed (a moved one was not)."""
+        try:
+            return os.fstat(self.directory_fd).st_nlink == 0
+        except OSError:
+            return not os.path.isdir(self._directory)
+
+
+def _put(fd, number):
+    """Makes an open descriptor have that standard number."""
+    if fd == number:
+        os.set_inheritable(fd, True)
+        return
+    os.dup2(fd, number)
+    os.close(fd)

@@ -1,0 +1,150 @@
+"""The frame codec: length(4) seq(8) ack(8) payload, big-endian, payload one JSON object.
+
+Pure: bytes in, frames out. Refuses to produce a frame over MAX_PAYLOAD and never buffers one that it receives.
+"""
+
+import json
+import struct
+from collections import namedtuple
+from json.encoder import encode_basestring
+
+try:
+    from json.encoder import c_make_encoder
+except ImportError:
+    c_make_encoder = None
+
+from . import limits
+
+HEADER = struct.Struct('>IQQ')
+HEADER_SIZE = HEADER.size
+
+# payload is None if the frame was longer than the limit and its bytes were skipped; b'' is a bare ack.
+Frame = namedtuple('Frame', 'seq ack payload')
+
+
+class BadFrame(Exception):
+    """A payload that is not what the wire allows; the text says why."""
+
+
+def encode(seq, ack, payload):
+    """The bytes of one frame; BadFrame if the payload is over the limit."""
+    if len(payload) > limits.MAX_PAYLOAD:
+        raise BadFrame('cannot send frame %d: payload of %d bytes, at most %d' % (seq, len(payload), limits.MAX_PAYLOAD))
+    return HEADER.pack(len(payload), seq, ack) + payload
+
+
+class Decoder:
+    """Cuts a stream of bytes into frames; holds at most one incomplete frame."""
+
+    def __init__(self, limit=limits.MAX_PAYLOAD):
+        self.limit = limit
+        self._buffer = bytearray()  # begins at a header; shorter than HEADER_SIZE + limit after each feed
+        self._skip = 0  # bytes of an over-long payload still to come; the buffer is empty while it is not 0
+
+    def feed(self, data):
+        """The frames that are complete with these bytes, in order."""
+        if not self._buffer and not self._skip and len(data) >= HEADER_SIZE:
+            length, seq, ack = HEADER.unpack_from(data)
+            if HEADER_SIZE + length == len(data) and length <= self.limit:
+                return [Frame(seq, ack, data[HEADER_SIZE:])]
+        return self._feed_slowly(data)
+
+    def _feed_slowly(self, data):
+        if self._skip:
+            passed = min(self._skip, len(data))
+            self._skip -= passed
+            data = data[passed:]
+        buffer = self._buffer
+        buffer += data
+        frames = []
+        at = 0
+        while len(buffer) - at >= HEADER_SIZE:
+            length, seq, ack = HEADER.unpack_from(buffer, at)
+            if length > self.limit:
+                frames.append(Frame(seq, ack, None))
+                here = min(length, len(buffer) - at - HEADER_SIZE)
+                self._skip = length - here
+                at += HEADER_SIZE + here
+                continue
+            if len(buffer) - at - HEADER_SIZE < length:
+                break
+            at += HEADER_SIZE
+            frames.append(Frame(seq, ack, bytes(buffer[at:at + length])))
+            at += length
+        if at:
+            del buffer[:at]
+        return frames
+
+
+def clean_text(text):
+    """The text with lone surrogates written as \\udXXX."""
+    return text.encode('utf-8', 'backslashreplace').decode('utf-8')
+
+
+def _clean(value):
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    return value
+
+
+def _make_encoder():
+    if c_make_encoder is None:
+        encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(',', ':'))
+        return lambda message, _level: (encoder.encode(message),)
+    # What JSONEncoder builds anew for each call, built once.
+    return c_make_encoder(None, None, encode_basestring, None, ':', ',', False, False, False)
+
+
+_encode = _make_encoder()
+
+
+def to_payload(message):
+    """One message as JSON in UTF-8, without NaN and lone surrogates."""
+    try:
+        return ''.join(_encode(message, 0)).encode()
+    except UnicodeEncodeError:
+        return ''.join(_encode(_clean(message), 0)).encode()
+
+
+def _refuse_constant(name):
+    raise BadFrame('%s is not JSON' % name)
+
+
+_scan = json.JSONDecoder(parse_constant=_refuse_constant).scan_once
+
+
+def _depth(value):
+    """How many arrays and objects are nested in a parsed value, without recursion; counts no further than one over the limit."""
+    deepest = 0
+    level = [value]
+    while level and deepest <= limits.MAX_DEPTH:
+        deepest += 1
+        level = [item for holder in level for item in (holder.values() if isinstance(holder, dict) else holder)
+                 if isinstance(item, (dict, list))]
+    return deepest
+
+
+def from_payload(payload):
+    """The message in a payload, a dict with a string field `type`; BadFrame otherwise."""
+    if payload is None:
+        raise BadFrame('frame longer than %d bytes' % limits.MAX_PAYLOAD)
+    try:
+        text = payload.decode()
+        message, end = _scan(text, 0)
+        if end != len(text) and text[end:].strip(' \t\r\n'):
+            raise BadFrame('payload goes on behind its object')
+    except StopIteration:
+        raise BadFrame('payload is not JSON') from None
+    except (UnicodeDecodeError, ValueError) as error:
+        raise BadFrame('payload is not JSON: %s' % error) from None
+    except RecursionError:
+        raise BadFrame('payload is nested deeper than %d' % limits.MAX_DEPTH) from None
+    if type(message) is not dict or type(message.get('type')) is not str:
+        raise BadFrame('payload is not an object with a type')
+    if payload.count(b'{') + payload.count(b'[') > limits.MAX_DEPTH and _depth(message) > limits.MAX_DEPTH:
+        raise BadFrame('payload is nested deeper than %d' % limits.MAX_DEPTH)
+    return message

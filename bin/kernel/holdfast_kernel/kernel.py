@@ -1,0 +1,385 @@
+"""A kernel: runs cells one after the other in the main thread and serves its link meanwhile.
+
+Collaborators: Link (frames), Output (what cells write), Runner (code), Interrupts (SIGINT), LinkThread (who owns the link), Spool.
+Everything here but `on_fork_in_child` and `_notify_output` is called by the owner of the link only.
+"""
+
+import os
+import select
+import signal
+import time
+from collections import OrderedDict, deque
+
+from . import failpoints, frames, limits, system
+from .last_words import end_process
+from .link_thread import LinkThread
+from .window import WindowFull
+
+_STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
+
+
+def _milliseconds():
+    return int(time.time() * 1000)
+
+
+class _Job:
+    """An execute that was received and is not done."""
+
+    __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'started_at', 'began', 'deadline', 'kill_at')
+
+    def __init__(self, message):
+        get = message.get
+        self.cell = cell = get('cell')
+        self.generation = generation = get('generation')
+        self.code = code = get('code')
+        timeout = get('timeout_ms', 0)
+        self.output_limit = limit = get('output_limit', limits.OUTPUT_LIMIT)
+        if type(cell) is not str or type(code) is not str or not _is_whole(generation) or not _is_whole(timeout) or not _is_whole(limit):
+            raise frames.BadFrame('execute: a field is missing or of a wrong kind')
+        self.timeout = timeout / 1000.0
+        self.started_at = 0  # Unix milliseconds
+        self.began = 0.0  # monotonic, as the two below
+        self.deadline = None  # when it is interrupted
+        self.kill_at = None  # when it takes its kernel along; set with the first interrupt
+
+
+def _is_whole(value):
+    return type(value) is int and value >= 0
+
+
+class Kernel:
+    def __init__(self, spec, descriptors, output, streams, runner, interrupts, spool, log):
+        self._descriptors = descriptors
+        self._output = output
+        self._streams = streams
+        self._runner = runner
+        self._interrupts = interrupts
+        self._spool = spool
+        self._log = log
+        self._grace = spec['first_grace_ms'] / 1000.0  # until the first attach; then the daemon's
+        self._interrupt_grace = spec['interrupt_grace_ms'] / 1000.0
+        self._detached_since = time.monotonic()  # None while a daemon is attached
+        self._queue = deque()  # jobs received and not started, in order
+        self._executing = None  # the _Job that runs
+        self._last_generation = 0  # highest one received
+        self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
+        self._unchecked = 0  # cells since the descriptors were looked at
+        self._shutdown = None  # (exit code, why) once this kernel shall end
+        self._forked = False
+        self.poller = select.poll()
+        self._watched = set()  # the pipes that the poller watches
+        self._thread = LinkThread(self.poller, self._drive, self._on_thread_failure)
+        self._link = None
+        self._window = None
+
+    def serve(self, link):
+        """Serves until this kernel ends; does not return."""
+        self._link = link
+        self._window = link.window
+        self._thread.start()
+        while True:
+            while self._queue:
+                self._run(self._queue.popleft())
+            if self._shutdown is not None:
+                self._flush_last()
+                end_process(self._log, *self._shutdown)
+            if self._unchecked:
+                # Not at once: the next cell of a quick sequence would wait for it.
+                if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY):
+                    continue
+                self._check_descriptors()
+                self._watch_pipes()
+            self._step(self._idle_timeout())
+
+    def notify_output(self):
+        """Output is there to be sent; called under the output's lock, from any thread."""
+        if self._thread.is_driving:
+            self._thread.wake()
+
+    # Cells, on the main thread.
+
+    def _run(self, job):
+        self._executing = job
+        job.started_at = _milliseconds()
+        self._push_must('started', frames.to_payload(
+            {'type': 'started', 'cell': job.cell, 'generation': job.generation, 'at': job.started_at}))
+        self._output.begin(job.cell, job.output_limit)
+        self._streams.install()
+        interrupts = self._interrupts
+        interrupts.install()
+        interrupts.begin(job.cell)
+        job.began = time.monotonic()
+        if job.timeout:
+            job.deadline = job.began + job.timeout
+        self._thread.lend()
+        outcome = self._runner.run(job.generation, job.code)
+        interrupts.end()
+        if self._forked:
+            self._end_forked_child(outcome)
+        self._thread.take_back()
+        system.keep_recursion_usable()
+        self._finish(job, outcome.status, outcome.value, outcome.error, outcome.exit_code)
+        self._executing = None
+        if not self._link.attached_is_own():
+            self._link.drop('a cell closed its descriptor')
+        self._link.flush()
+        self._unchecked += 1
+
+    def _finish(self, job, status, value, error, exit_code, **more):
+        """Makes the `done` of a job and what has to precede it, ready to be sent."""
+        duration = time.monotonic() - job.began
+        counted = self._output.finish()
+        if self._output.has_unsent():
+            self._pump(limits.WINDOW_BYTES)
+        message = {'type': 'done', 'cell': job.cell, 'generation': job.generation, 'status': status, 'value': value, 'error': error,
+                   'exit_code': exit_code, 'started_at': job.started_at, 'finished_at': _milliseconds(),
+                   'duration_ms': int(duration * 1000)}
+        message.update(counted)
+        message.update(more)
+        payload = frames.to_payload(message)
+        self._kept[job.generation] = payload
+        if len(self._kept) > limits.KEPT_RESULTS:
+            self._kept.popitem(False)
+        self._push_must('done', payload)
+
+    def _push_must(self, name, payload):
+        """Numbers a must-deliver frame and puts it into the spool, before anything sends it."""
+        seq = self._window.push(payload, must=True)
+        try:
+            if failpoints.active is not None:
+                failpoints.active.hit('kernel.before_%s_spooled' % name)
+            if not self._spool.append(seq, payload):
+                self._log.write('spool-full frame %d is not in the spool' % seq)
+            if failpoints.active is not None:
+                failpoints.active.hit('kernel.after_%s_spooled' % name)
+        except failpoints.FailpointError as error:
+            self._log.write('failpoint %s: frame %d' % (error, seq))
+
+    # The link, on the owner's thread.
+
+    def _step(self, timeout):
+        """Waits for events, at most that many seconds (None: for ever), and serves them; whether there were any."""
+        drained = lost = False
+        happened = self.poller.poll(timeout if not timeout else int(timeout * 1000) + 1)
+        for fd, events in happened:
+            lost = lost or events & select.POLLNVAL
+            if self._link.handle(fd, events):
+                continue
+            if fd == self._thread.wake_fd:
+                if not events & select.POLLNVAL:
+                    self._thread.clear_wake()
+            elif not drained:
+                drained = True
+                self._output.drain()
+        if lost:
+            self._check_descriptors()
+        if not self._queue and self._executing is None:  # else the cell's own frames, or _drive, carry output and ack
+            self._pump(limits.OUTPUT_WINDOW)
+            self._link.flush()
+            self._watch_pipes()
+        return bool(happened)
+
+    def _check_descriptors(self):
+        self._unchecked = 0
+        try:
+            self._descriptors.check(self._link, self._thread)
+        except OSError as error:
+            end_process(self._log, 1, 'its descriptors were closed and cannot be rebuilt: %s' % error)
+
+    def _pump(self, limit):
+        """Makes output frames of what the journal holds, up to that many unacked bytes; whether it made any."""
+        output, window = self._output, self._window
+        made = False
+        if not output.is_attached and limit == limits.OUTPUT_WINDOW:
+            return made  # what nobody takes stays in the ring: the newest is kept
+        while window.unacked_bytes < limit and output.has_unsent():
+            chunk = output.pull()
+            if chunk is None:
+                break
+            made = True
+            try:
+                window.push(frames.to_payload({'type': 'output', 'cell': chunk.cell.decode(), 'stream': _STREAM_NAMES[chunk.stream],
+                                               'offset': chunk.offset, 'text': chunk.text.decode()}))
+            except WindowFull:
+                break
+        return made
+
+    def _watch_pipes(self):
+        """Reads from the pipes only while there is room, so that a flooding child waits like a flooding cell."""
+        wanted = set(self._output.pipe_fds()) if self._output.has_room() else set()
+        if wanted == self._watched:
+            return
+        for fd in self._watched - wanted:
+            self._unregister(fd)
+        for fd in wanted - self._watched:
+            self.poller.register(fd, select.POLLIN)
+        self._watched = wanted
+
+    def _unregister(self, fd):
+        try:
+            self.poller.unregister(fd)
+        except (KeyError, OSError):
+            pass
+
+    def _idle_timeout(self):
+        now = time.monotonic()
+        timeout = self._link.expire(now)
+        if self._detached_since is None:
+            return timeout
+        left = self._detached_since + self._grace - now
+        if self._descriptors.directory_is_gone():
+            end_process(self._log, 0, 'its run directory was removed')
+        if left <= 0 and self._shutdown is None:
+            end_process(self._log, 0, 'nothing attached for %d ms' % (self._grace * 1000))
+        return min(limits.DETACHED_CHECK, left) if timeout is None else min(limits.DETACHED_CHECK, left, timeout)
+
+    def _drive(self):
+        """On the link thread: serves the link while a cell runs, and keeps the cell's deadline."""
+        thread = self._thread
+        while not thread.is_wanted_back:
+            made = self._pump(limits.OUTPUT_WINDOW)
+            self._link.flush()
+            if made:
+                # A cell that goes on writing is looked at now and then: to be woken by each line would slow it down.
+                thread.nap(limits.OUTPUT_NAP)
+            else:
+                self._output.rearm()
+                made = self._pump(limits.OUTPUT_WINDOW)  # what was written before the rearming
+            self._watch_pipes()
+            now = time.monotonic()
+            timeout = self._watch_cell(now)
+            pending = self._link.expire(now)
+            if pending is not None:
+                timeout = min(timeout, pending)
+            if self._detached_since is not None and self._descriptors.directory_is_gone():
+                os._exit(0)
+            self._step(0 if made else timeout)
+
+    def _watch_cell(self, now):
+        """Interrupts the cell at its deadline and ends the kernel when that did not help; seconds until it must look again."""
+        job, interrupts = self._executing, self._interrupts
+        if job.deadline is not None and now >= job.deadline and interrupts.requested is None:
+            interrupts.request(job.cell, 'timeout')
+        if interrupts.requested is None:
+            return limits.BUSY_TICK if job.deadline is None else min(limits.BUSY_TICK, max(0.0, job.deadline - now))
+        if job.kill_at is None:
+            job.kill_at = now + self._interrupt_grace
+        if interrupts.cell is None:
+            return limits.BUSY_TICK  # its code has ended just now
+        if now >= job.kill_at:
+            self._end_with_cell(job)
+        if not interrupts.delivered:
+            interrupts.retry()
+            return min(limits.INTERRUPT_RETRY, job.kill_at - now)
+        return min(limits.BUSY_TICK, job.kill_at - now)
+
+    def _end_with_cell(self, job):
+        """The cell goes on in spite of its interrupt: its result is written, then the kernel kills itself."""
+        status = 'timeout' if self._interrupts.requested == 'timeout' else 'interrupted'
+        message = ('the cell did not end within %d ms of its %s; its kernel was ended with it'
+                   % (self._interrupt_grace * 1000, 'timeout' if status == 'timeout' else 'interrupt'))
+        self._log.write('cell-killed %s' % message)
+        error = {'name': 'KeyboardInterrupt', 'message': message, 'traceback': 'KeyboardInterrupt: %s\n' % message}
+        self._finish(job, status, None, error, None, kernel_ended=True)
+        self._flush_last()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _flush_last(self):
+        """Sends what the socket takes within LAST_WORDS."""
+        until = time.monotonic() + limits.LAST_WORDS
+        self._link.flush()
+        while self._link.has_outgoing() and time.monotonic() < until:
+            time.sleep(0.005)
+            self._link.flush()
+
+    def _on_thread_failure(self, error):
+        """A kernel without its link thread would be silent: better an end with its cause."""
+        self._log.write('link-thread-failed %s: %s' % (type(error).__name__, error))
+        os._exit(70)
+
+    # What the link reports.
+
+    def hello_state(self):
+        jobs = ([self._executing] if self._executing is not None else []) + list(self._queue)
+        return [{'cell': job.cell, 'generation': job.generation} for job in jobs], [], self._output.dropped
+
+    def on_attached(self, attach):
+        self._grace = attach.grace
+        self._detached_since = None
+        self._output.is_attached = True
+
+    def on_lost(self):
+        self._detached_since = time.monotonic()
+        self._output.is_attached = False
+
+    def on_acked(self, acked):
+        self._spool.acknowledge(acked)
+
+    def on_bad_frame(self, seq, text):
+        self._window.push(frames.to_payload({'type': 'bad_frame', 'seq': seq, 'message': text}), must=True)
+
+    def on_message(self, seq, message):
+        try:
+            kind = message['type']
+            if kind == 'execute':
+                self._on_execute(message)
+            elif kind == 'interrupt':
+                reason = 'timeout' if message.get('reason') == 'timeout' else 'interrupt'
+                if not self._interrupts.request(message.get('cell'), reason):
+                    self._log.write('interrupt-dropped its cell is not executing')
+            elif kind == 'shutdown':
+                self._shutdown = (0, 'shutdown: %.200s' % message.get('reason', ''))
+                self._queue.clear()
+                if self._executing is not None:
+                    self._interrupts.request(self._executing.cell, 'interrupt')
+            else:
+                raise frames.BadFrame('unknown type %.40s' % kind)
+        except frames.BadFrame as error:
+            self._log.write('bad-frame frame %d: %s' % (seq, error))
+            self.on_bad_frame(seq, str(error))
+
+    def _on_execute(self, message):
+        job = _Job(message)
+        if failpoints.active is not None:
+            try:
+                failpoints.active.hit('kernel.after_execute_received')
+            except failpoints.FailpointError as error:
+                raise frames.BadFrame('failpoint %s' % error)
+        if job.generation > self._last_generation:
+            self._last_generation = job.generation
+            self._queue.append(job)
+            return
+        payload = self._kept.get(job.generation)
+        if payload is not None:
+            self._push_must('done', payload)
+
+    def on_accept_failed(self, error):
+        """A cell may have lowered the limit of descriptors: raised again if it can be; a kernel that nobody can reach ends."""
+        if system.raise_descriptor_limit():
+            return
+        self._unregister(self._link.listener_fd)
+        if self._shutdown is None:
+            self._shutdown = (1, 'cannot accept a connection: %s' % error)
+
+    # After os.fork() in a cell.
+
+    def on_fork_in_child(self):
+        """The child of a fork in a cell keeps nothing of the kernel's."""
+        self._forked = True
+        self._interrupts.forked = True
+        self._output.become_forked_child()
+        self._link.abandon(close=True)
+        self._thread.abandon()
+        for fd in self._output.pipe_fds() + [self._descriptors.directory_fd]:
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+
+    def _end_forked_child(self, outcome):
+        """The cell's code returned in a forked child: it ends as a script would."""
+        try:
+            if outcome.error is not None:
+                os.write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
+        finally:
+            os._exit(outcome.exit_code if outcome.exit_code is not None else 0 if outcome.error is None else 1)

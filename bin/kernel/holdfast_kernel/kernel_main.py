@@ -1,0 +1,128 @@
+"""Turns a freshly forked child of the nursery into a kernel: descriptors, environment, `__main__`, files, then serves."""
+
+import builtins
+import faulthandler
+import fcntl
+import os
+import random
+import signal
+import sys
+import time
+import types
+import warnings
+
+from . import failpoints, handshake, limits, log, system
+from .cells import Runner
+from .descriptors import Descriptors
+from .interrupts import Interrupts
+from .journal import Journal
+from .kernel import Kernel
+from .link import Link
+from .output import STDERR, STDOUT, Output
+from .spool import Spool
+from .streams import Streams
+from .window import Window
+
+_OOM_SCORE_ADJ = 500
+
+
+def run(spec, listener, pipes):
+    """`spec`: the spawn message; `listener`: the listening socket; `pipes`: {stream: (read end, write end)}. Does not return."""
+    own_log = None
+    try:
+        own_log = log.Log(log.open_log(spec['directory'], 'kernel.log'))
+        _become_kernel(spec, listener, pipes, own_log)
+    except BaseException as error:
+        if own_log is not None:
+            own_log.write('kernel-failed %s: %s (%s)' % (type(error).__name__, error, _place(error)))
+    finally:
+        os._exit(70)
+
+
+def _place(error):
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return 'nowhere' if tb is None else '%s:%d' % (os.path.basename(tb.tb_frame.f_code.co_filename), tb.tb_lineno)
+
+
+def _become_kernel(spec, listener, pipes, own_log):
+    _reset_signals()
+    directory_fd = os.open(spec['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    readers, listener = _arrange_descriptors(listener, pipes, own_log, directory_fd)
+    directory_fd = system.place(directory_fd)
+    own_log.fd = system.place(own_log.fd)
+    faulthandler.enable(file=own_log.fd)
+    listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
+    failpoints.install(spec['failpoints'], spec['failpoint_log'], 'kernel.')
+    _use_environment(spec)
+    _raise_oom_score()
+    spool = Spool(system.map_new_file(os.path.join(spec['directory'], 'spool'), limits.SPOOL_SIZE))
+    journal = Journal(system.map_new_file(os.path.join(spec['directory'], 'journal'), limits.JOURNAL_SIZE))
+    # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
+    warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
+
+    output = Output(journal, readers, lambda: kernel.notify_output())
+    interrupts = Interrupts()
+    streams = Streams(output, interrupts.leave_kernel)
+    runner = Runner(_new_main(), interrupts)
+    descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
+    kernel = Kernel(spec, descriptors, output, streams, runner, interrupts, spool, own_log)
+    identity = handshake.Identity()
+    shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
+    link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)
+    os.register_at_fork(after_in_child=kernel.on_fork_in_child)
+    interrupts.install()
+    own_log.write('kernel-started %s pid %d python %s' % (spec['kernel'], identity.pid, sys.version.split()[0]))
+    kernel.serve(link)
+
+
+def _reset_signals():
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # A handler, not SIG_IGN: programs that a cell starts do not inherit it.
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+
+
+def _arrange_descriptors(listener, pipes, own_log, directory_fd):
+    """Descriptors 0, 1, 2 as a cell sees them, nothing of the nursery's left, the kernel's own out of the way."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    for stream, (_reader, writer) in pipes.items():
+        os.dup2(writer, stream)
+    readers = {stream: reader for stream, (reader, _writer) in pipes.items()}
+    system.close_all_but(list(readers.values()) + [listener.fileno(), own_log.fd, directory_fd])
+    for stream, reader in readers.items():
+        readers[stream] = system.place(reader)
+        fcntl.fcntl(readers[stream], fcntl.F_SETFL, fcntl.fcntl(readers[stream], fcntl.F_GETFL) | os.O_NONBLOCK)
+    return readers, system.place_socket(listener)
+
+
+def _use_environment(spec):
+    os.environ.clear()
+    os.environ.update(spec['env'])
+    os.environ['HOLDFAST_KERNEL'] = spec['kernel']
+    time.tzset()
+    os.chdir(spec['cwd'])
+    sys.argv = ['']
+    if '' not in sys.path[:1]:
+        sys.path.insert(0, '')
+    random.seed()
+
+
+def _raise_oom_score():
+    try:
+        with open('/proc/self/oom_score_adj', 'w') as file:
+            file.write(str(_OOM_SCORE_ADJ))
+    except OSError:
+        pass
+
+
+def _new_main():
+    """The namespace of the cells: a new `__main__`."""
+    module = types.ModuleType('__main__')
+    module.__builtins__ = builtins
+    sys.modules['__main__'] = module
+    return vars(module)

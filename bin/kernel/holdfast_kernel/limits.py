@@ -1,0 +1,59 @@
+"""Every limit and default of the program: sizes in bytes, times in seconds unless the name says otherwise."""
+
+PROTOCOL = 1
+
+MAX_PAYLOAD = 8 * 1024 * 1024  # of one frame
+MAX_ATTACH_PAYLOAD = 64 * 1024  # of the first frame of a peer that is not attached yet
+MAX_DEPTH = 64  # of nested arrays and objects in a payload
+READ_SIZE = 64 * 1024
+SEND_BATCH = 256 * 1024  # bytes of frames made ready for the socket at a time
+
+WINDOW_FRAMES = 4096
+WINDOW_BYTES = 64 * 1024 * 1024
+OUTPUT_WINDOW = 1024 * 1024  # unacked bytes from which on no further output frame is made
+
+PENDING_CONNECTIONS = 16
+PENDING_SECONDS = 2.0
+BACKLOG = 16
+DETACHED_CHECK = 1.0  # how often a kernel with nothing attached looks at its grace and its run directory
+
+SPOOL_SIZE = 512 * 1024
+JOURNAL_SIZE = 256 * 1024
+JOURNAL_RECORD = 16 * 1024  # longest text of one record
+OUTPUT_TEXT = 64 * 1024  # longest text of one output frame
+OUTPUT_LIMIT = 16 * 1024 * 1024  # of a cell whose execute names none
+OUTPUT_NAP = 0.003  # between two looks at the output of a cell that goes on writing
+OUTPUT_STALL = 1.0  # how long a writer waits for an attached daemon that takes nothing
+PIPE_READ = 64 * 1024
+
+HEAD = 48 * 1024
+TAIL = 16 * 1024
+
+VALUE = 64 * 1024
+VALUE_STRING = 4000  # characters
+VALUE_ITEMS = 50
+VALUE_DEPTH = 12
+MESSAGE = 16 * 1024  # of an error
+TRACEBACK = 64 * 1024
+SOURCES = 8 * 1024 * 1024  # cell sources kept for tracebacks and inspect
+
+KEPT_RESULTS = 16  # finished cells whose `done` can be asked for again
+TAKEOVER = 0.005  # a cell that runs longer has its link served by the link thread
+CHECK_DELAY = 0.002  # of quiet after a cell before its kernel looks at its descriptors
+CHECK_CELLS = 32  # cells without such quiet after which it looks all the same
+BUSY_TICK = 0.25  # longest sleep of the link thread while a cell runs
+INTERRUPT_RETRY = 0.02  # a signal that met the kernel's own code is sent again after this
+EXIT_SECONDS = 2.0  # for exit handlers of a kernel that ends by itself
+LAST_WORDS = 0.25  # for the `done` of a cell that takes its kernel along
+
+OWN_DESCRIPTORS = 900  # the kernel's descriptors are moved here
+THREAD_STACK = 256 * 1024
+LOWEST_RECURSION = 300  # below this the kernel's own code could fail
+
+REST = 64 * 1024  # kept of each output pipe of a dead kernel
+LOG_TAIL = 4096
+TERM_SECONDS = 0.25  # between TERM and KILL for what a kernel left behind
+KILL_SECONDS = 5.0  # how long KILL is repeated before what is left is logged and left
+LADDER_TICK = 0.02
+ENDED_LISTED = 100  # processes named in an exit file
+COMMAND = 200  # characters of a command line in an exit file

@@ -1,0 +1,131 @@
+"""Who owns the link: the main thread between cells, a second thread while a cell runs for more than some milliseconds.
+
+The owner holds one lock. The main thread lends it with a timer armed; if the cell is still running when the timer fires, the link
+thread takes the lock and drives the link until the main thread wants it back. A quick cell thus costs two calls to the timer and no
+switch of threads.
+"""
+
+import os
+import select
+import signal
+from _thread import allocate_lock, stack_size, start_new_thread
+
+from . import limits, system
+
+
+class LinkThread:
+    def __init__(self, poller, drive, on_failure):
+        """`drive()` serves the link while `is_wanted_back` is false; `on_failure(error)` hears of what it raised."""
+        self._poller = poller  # the link's; the wake descriptor is in it
+        self._drive = drive
+        self._on_failure = on_failure
+        self._ownership = allocate_lock()  # held by the owner of the link
+        self._ownership.acquire()
+        self.is_wanted_back = False
+        self.is_driving = False
+        self._generation = 0  # of the thread; an older one that wakes up ends
+        self._open()
+
+    def _open(self):
+        self._timer = system.Timer(limits.TAKEOVER)
+        self.wake_fd = system.place(system.eventfd())
+        self._identities = (system.identity(self._timer.fd), system.identity(self.wake_fd))
+        self._poller.register(self.wake_fd, select.POLLIN)
+        self._wake_poll = select.poll()
+        self._wake_poll.register(self.wake_fd, select.POLLIN)
+        self._generation += 1
+
+    def start(self):
+        before = stack_size(limits.THREAD_STACK)
+        try:
+            # Not threading.Thread: users shall not see it among theirs.
+            start_new_thread(self._run, (self._generation, self._timer.fd))
+        finally:
+            stack_size(before)
+
+    def lend(self):
+        """The main thread, about to run a cell, lets the link thread take over when the cell runs long."""
+        if not self._timer.arm():
+            self.rebuild()
+            self._timer.arm()
+        self._ownership.release()
+
+    def take_back(self):
+        """The main thread is the owner again."""
+        if not self._ownership.acquire(False):
+            self.is_wanted_back = True
+            self.wake()
+            while not self._ownership.acquire(True, limits.BUSY_TICK):
+                self.wake()
+            self.is_wanted_back = False
+            self.clear_wake()
+        self._timer.disarm()
+
+    def wake(self):
+        """Ends the link thread's sleep; called from any thread."""
+        try:
+            os.write(self.wake_fd, system.ONE)
+        except OSError:
+            pass  # full: it is awake; closed by a cell: it looks by itself within BUSY_TICK
+
+    def nap(self, seconds):
+        """Sleeps until woken, deaf to all else: for the link thread."""
+        if self._wake_poll.poll(seconds * 1000):
+            self.clear_wake()
+
+    def clear_wake(self):
+        try:
+            os.read(self.wake_fd, 8)
+        except OSError:
+            pass
+
+    def is_whole(self):
+        """Whether the descriptors are still ours."""
+        return (system.identity(self._timer.fd), system.identity(self.wake_fd)) == self._identities
+
+    def rebuild(self):
+        """New descriptors and a new thread for those that a cell closed. Called by the main thread as owner."""
+        try:
+            self._poller.unregister(self.wake_fd)
+        except (KeyError, OSError):
+            pass
+        self._open()
+        self.start()
+
+    def abandon(self):
+        """In a child of a cell's fork: there is no link thread; its descriptors are closed."""
+        self._generation += 1
+        self.is_driving = False
+        if self.is_whole():
+            os.close(self._timer.fd)
+            os.close(self.wake_fd)
+
+    def _run(self, generation, timer_fd):
+        try:
+            # Signals belong to the main thread: only there they interrupt a blocking call of a cell.
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            sleep = select.poll()
+            sleep.register(timer_fd, select.POLLIN)
+            while generation == self._generation:
+                events = sleep.poll(60000)
+                if generation != self._generation or (events and events[0][1] & select.POLLNVAL):
+                    return
+                if events:
+                    self._take_over(timer_fd)
+        except BaseException as error:
+            self._on_failure(error)
+
+    def _take_over(self, timer_fd):
+        try:
+            os.read(timer_fd, 8)
+        except BlockingIOError:
+            return
+        if not self._ownership.acquire(False):
+            return  # the cell has ended already
+        self.is_driving = True
+        try:
+            if not self.is_wanted_back:
+                self._drive()
+        finally:
+            self.is_driving = False
+            self._ownership.release()

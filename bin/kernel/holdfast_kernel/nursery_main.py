@@ -1,0 +1,127 @@
+"""Starts a nursery: configuration from standard input, socket, background, then serves. Returns only with an exit status.
+
+The first process waits until the nursery listens and exits 0, or prints one line to standard error and exits 1.
+"""
+
+import gc
+import importlib
+import json
+import os
+import sys
+
+from . import failpoints, handshake, kernel_main, limits, log, sockets, system, warming
+from .link import Link
+from .nursery import Nursery
+from .spawning import BecomeKernel
+from .window import Window
+
+
+class _BadConfig(Exception):
+    pass
+
+
+def main():
+    try:
+        config = _checked(json.loads(sys.stdin.buffer.read().decode('utf-8')))
+        _import_all(config['preload'])
+        listener = sockets.listen(config['directory'], 'nursery.sock', replace=True)
+    except Exception as error:
+        _fail('cannot start nursery: %s: %s' % (type(error).__name__, error))
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() != 0:
+            os._exit(0)
+        os.close(reader)
+        _serve(config, listener, writer)
+    os.close(writer)
+    answer = b''
+    while True:
+        piece = os.read(reader, 4096)
+        if not piece:
+            break
+        answer += piece
+    if answer != b'ok':
+        _fail('cannot start nursery: %s' % (answer.decode('utf-8', 'replace') or 'it ended at once'))
+    os._exit(0)
+
+
+def _fail(message):
+    sys.stderr.write(message.replace('\n', ' ')[:1000] + '\n')
+    sys.stderr.flush()
+    os._exit(1)
+
+
+def _checked(config):
+    if type(config) is not dict:
+        raise _BadConfig('configuration is no object')
+    for field in ('nursery', 'token', 'home', 'directory', 'program'):
+        if type(config.get(field)) is not str:
+            raise _BadConfig('%s is no text' % field)
+    if not os.path.isabs(config['directory']):
+        raise _BadConfig('directory %s is not absolute' % config['directory'])
+    if config.get('protocol') != limits.PROTOCOL:
+        raise _BadConfig('protocol %r, wanted %d' % (config.get('protocol'), limits.PROTOCOL))
+    if type(config.get('idle_ms')) is not int or config['idle_ms'] < 0:
+        raise _BadConfig('idle_ms is no whole number')
+    preload = config.setdefault('preload', [])
+    if type(preload) is not list or not all(type(name) is str for name in preload):
+        raise _BadConfig('preload is no list of module names')
+    failpoints.parse(config.get('failpoints') or '')
+    return config
+
+
+def _import_all(preload):
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            raise _BadConfig('cannot preload %s: %s: %s' % (name, type(error).__name__, error))
+
+
+def _serve(config, listener, writer):
+    """The nursery itself, in the background. Does not return; a forked kernel leaves through here too."""
+    own_log = None
+    child = None
+    try:
+        own_log = log.Log(log.open_log(config['directory'], 'nursery.log'))
+        nursery, link = _start(config, listener, own_log)
+        os.write(writer, b'ok')
+        os.close(writer)
+        writer = -1
+        nursery.serve(link)
+    except BecomeKernel as fork:
+        child = fork
+    except BaseException as error:
+        text = '%s: %s' % (type(error).__name__, error)
+        if own_log is not None:
+            own_log.write('nursery-failed ' + text)
+        if writer >= 0:
+            os.write(writer, text.encode('utf-8', 'replace'))
+        os._exit(1)
+    if child is not None:
+        # Outside of the handler: the kernel's stack and exceptions know nothing of the nursery.
+        child.__traceback__ = None
+        nursery.abandon()
+        kernel_main.run(child.spec, child.listener, child.pipes)
+    os._exit(0)
+
+
+def _start(config, listener, own_log):
+    system.become_subreaper()
+    system.raise_descriptor_limit()
+    failpoints.install(config.get('failpoints'), config.get('failpoint_log'), 'nursery.')
+    listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
+    nursery = Nursery(config, own_log)
+    identity = handshake.Identity()
+    shakes = handshake.Handshake(config['nursery'], config['token'], config['home'], config['program'], identity)
+    link = Link('nursery', listener, nursery.poller, Window(), shakes, nursery, own_log)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+    warming.warm()
+    gc.collect()
+    gc.freeze()
+    own_log.write('nursery-started %s pid %d python %s' % (config['nursery'], identity.pid, sys.version.split()[0]))
+    return nursery, link

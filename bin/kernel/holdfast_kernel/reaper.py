@@ -1,0 +1,140 @@
+"""The end of one dead kernel: what it left behind is ended (TERM, 250 ms, KILL, verified), its exit file written.
+
+A state machine that is advanced by time, so that one ladder does not delay another kernel's:
+
+    looking --nothing left--> done          looking --something left, TERM sent--> term
+    term --nothing left--> done             term --after TERM_SECONDS, KILL sent--> kill
+    kill --nothing left--> done             kill --after KILL_SECONDS--> done (what is left is logged)
+
+The kernel itself stays a zombie until then: that pins its pid, and with it the number of its session.
+"""
+
+import json
+import os
+import signal
+import time
+
+from . import limits, processes
+
+
+class Ending:
+    def __init__(self, child, live_pids, now, log):
+        """`child`: the dead kernel; `live_pids()`: the pids of the nursery's other kernels."""
+        self.child = child
+        self._live_pids = live_pids
+        self._log = log
+        self._mark = ('HOLDFAST_KERNEL=' + child.kernel).encode()
+        self._state = 'looking'
+        self._until = now  # when the state's patience ends
+        self._signalled = {}  # pid -> Handle
+        self.ended = []  # [{pid, command}] of what was found
+        self.rest = child.drain()
+
+    def advance(self, now):
+        """One step; True when nothing is left of the kernel."""
+        left = self._left()
+        if not left and not self._survivors():
+            self._close()
+            return True
+        if self._state == 'looking':
+            self._signal(left, signal.SIGTERM)
+            self._state, self._until = 'term', now + limits.TERM_SECONDS
+        elif self._state == 'term':
+            self._signal([pid for pid in left if pid not in self._signalled], signal.SIGTERM)
+            if now >= self._until:
+                self._signal(left, signal.SIGKILL)
+                self._state, self._until = 'kill', now + limits.KILL_SECONDS
+        else:
+            self._signal(left, signal.SIGKILL)
+            if now >= self._until:
+                self._log.write('left-behind kernel %s: %d processes do not end' % (self.child.kernel, len(left)))
+                self._close()
+                return True
+        return False
+
+    def _left(self):
+        """The living processes that belong to the dead kernel."""
+        known = self._live_pids()
+        pending = [pid for pid in processes.children(os.getpid()) if pid not in known and pid != self.child.pid]
+        found = []
+        while pending:
+            pid = pending.pop()
+            pending += processes.children(pid)
+            if self._belongs(pid):
+                found.append(pid)
+        return found
+
+    def _belongs(self, pid):
+        stat = processes.stat(pid)
+        if stat is None or stat[0] in 'ZX':
+            return False
+        return stat[2] == self.child.pid or processes.environment_has(pid, self._mark)
+
+    def _survivors(self):
+        return [handle for handle in self._signalled.values() if not handle.is_dead()]
+
+    def _signal(self, pids, number):
+        for pid in pids:
+            handle = self._signalled.get(pid)
+            if handle is not None and handle.is_dead():
+                handle.close()
+                handle = None
+            if handle is None:
+                try:
+                    handle = processes.Handle(pid)
+                except OSError:
+                    continue
+                if not self._belongs(pid):  # looked at again: now the pidfd holds what was looked at
+                    handle.close()
+                    continue
+                self._signalled[pid] = handle
+                if len(self.ended) < limits.ENDED_LISTED:
+                    self.ended.append({'pid': pid, 'command': processes.command(pid)})
+            try:
+                handle.kill(number)
+            except OSError as error:
+                self._log.write('signal-failed pid %d: %s' % (pid, error))
+
+    def _close(self):
+        for handle in self._signalled.values():
+            handle.close()
+        self._signalled = {}
+
+
+def cause_of(status):
+    """{cause, exit_code, signal} of a waitid result."""
+    if status.si_code == os.CLD_EXITED:
+        return {'cause': 'exit', 'exit_code': status.si_status, 'signal': None}
+    try:
+        name = signal.Signals(status.si_status).name
+    except ValueError:
+        name = 'SIG%d' % status.si_status
+    return {'cause': 'signal', 'exit_code': None, 'signal': name}
+
+
+def exit_record(ending, status):
+    """The content of the exit file."""
+    child = ending.child
+    record = {'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time}
+    record.update(cause_of(status))
+    record.update(log_tail=_log_tail(child.directory), rest=ending.rest, ended=ending.ended, at=int(time.time() * 1000))
+    return record
+
+
+def _log_tail(directory):
+    try:
+        with open(os.path.join(directory, 'kernel.log'), 'rb') as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limits.LOG_TAIL))
+            return file.read().decode('utf-8', 'replace')
+    except OSError:
+        return ''
+
+
+def write_exit(directory, record):
+    """Atomically: a reader sees the whole file or none. OSError if the directory is gone or full."""
+    path = os.path.join(directory, 'exit')
+    with open(path + '.tmp', 'w', encoding='utf-8', errors='backslashreplace') as file:
+        json.dump(record, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(path + '.tmp', path)

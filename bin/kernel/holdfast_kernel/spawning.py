@@ -1,0 +1,115 @@
+"""Forking one kernel: checks, socket and pipes before the fork; what the parent keeps of it after.
+
+`fork` returns a Child in the parent; in the child it raises BecomeKernel, which unwinds the nursery's stack to nursery_main.
+"""
+
+import os
+
+from . import failpoints, handshake, limits, processes, sockets
+
+
+class SpawnFailed(Exception):
+    """No kernel was forked; the text says why."""
+
+
+class BecomeKernel(BaseException):
+    """Raised in the forked child only."""
+
+    def __init__(self, spec, listener, pipes):
+        BaseException.__init__(self)
+        self.spec = spec
+        self.listener = listener
+        self.pipes = pipes
+
+
+class Child:
+    """A kernel as its nursery sees it."""
+
+    def __init__(self, spec, pid, readers):
+        self.kernel = spec['kernel']
+        self.directory = spec['directory']
+        self.pid = pid
+        self.start_time = handshake.start_time(pid)
+        self.handle = processes.Handle(pid)
+        self._readers = readers  # (stream name, read end of the kernel's pipe); read only after its death
+
+    def drain(self):
+        """What the dead kernel had not read of its own output pipes."""
+        rest = []
+        for name, fd in self._readers:
+            data = b''
+            while len(data) < limits.REST:
+                try:
+                    piece = os.read(fd, limits.REST - len(data))
+                except OSError:
+                    break
+                if not piece:
+                    break
+                data += piece
+            if data:
+                rest.append({'stream': name, 'text': data.decode('utf-8', 'replace')})
+        return rest
+
+    def close(self):
+        self.handle.close()
+        for _name, fd in self._readers:
+            os.close(fd)
+        self._readers = ()
+
+
+_TEXTS = ('kernel', 'token', 'home', 'directory', 'cwd')
+_TIMES = ('grace_ms', 'first_grace_ms', 'interrupt_grace_ms')
+
+
+def check(message, program):
+    """The spec of a spawn message, complete; SpawnFailed names what is wrong with it."""
+    spec = dict(message)
+    for field in _TEXTS:
+        if type(spec.get(field)) is not str or '\0' in spec[field]:
+            raise SpawnFailed('spawn: %s is no text' % field)
+    for field in _TIMES:
+        if type(spec.get(field)) is not int or spec[field] < 0:
+            raise SpawnFailed('spawn: %s is no whole number' % field)
+    env = spec.get('env')
+    if type(env) is not dict or not all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
+                                        for name, value in env.items()):
+        raise SpawnFailed('spawn: env is no table of texts')
+    spec['program'] = program
+    spec['failpoints'] = spec.get('failpoints') or ''
+    spec['failpoint_log'] = spec.get('failpoint_log')
+    try:
+        failpoints.parse(spec['failpoints'])
+    except ValueError as error:
+        raise SpawnFailed('spawn: %s' % error)
+    if not os.path.isdir(spec['cwd']):
+        raise SpawnFailed('cannot start in %s: no such directory' % spec['cwd'])
+    if not os.access(spec['cwd'], os.X_OK):
+        raise SpawnFailed('cannot start in %s: permission denied' % spec['cwd'])
+    if os.path.exists(os.path.join(spec['directory'], 'exit')):
+        raise SpawnFailed('kernel %s has ended already' % spec['kernel'])
+    return spec
+
+
+def fork(spec):
+    """Forks the kernel of a checked spec. SpawnFailed if it cannot be."""
+    listener = None
+    descriptors = []
+    try:
+        listener = sockets.listen(spec['directory'], 'kernel.sock', replace=True)
+        for _stream in (1, 2):
+            descriptors += os.pipe()
+        pid = os.fork()
+    except OSError as error:
+        for fd in descriptors:
+            os.close(fd)
+        if listener is not None:
+            listener.close()
+        raise SpawnFailed('cannot start kernel %s: %s' % (spec['kernel'], error))
+    if pid == 0:
+        raise BecomeKernel(spec, listener, {1: descriptors[0:2], 2: descriptors[2:4]})
+    listener.close()
+    os.close(descriptors[1])
+    os.close(descriptors[3])
+    os.set_blocking(descriptors[0], False)
+    os.set_blocking(descriptors[2], False)
+    return Child(spec, pid, (('stdout', descriptors[0]), ('stderr', descriptors[2])))

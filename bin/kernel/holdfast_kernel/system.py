@@ -1,0 +1,169 @@
+"""System calls that Python 3.8 does not offer, and the placing of the kernel's own descriptors.
+
+Thin: each function is one call. Raises OSError as the os module does.
+"""
+
+import ctypes
+import fcntl
+import os
+import resource
+import socket
+import struct
+import sys
+
+from . import limits
+
+# PyDLL keeps the interpreter lock: these calls do not block, and handing the lock over would cost more than the call.
+_libc = ctypes.PyDLL(None, use_errno=True)
+
+_SYS_PIDFD_SEND_SIGNAL = 424
+_SYS_PIDFD_OPEN = 434
+_SYS_CLOSE_RANGE = 436
+_PR_SET_CHILD_SUBREAPER = 36
+_TFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+_EFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+_PROT_READ_WRITE = 3
+_MAP_SHARED = 1
+_PYBUF_WRITE = 0x200
+
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.timerfd_settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+_libc.syscall.restype = ctypes.c_long
+_memoryview = ctypes.pythonapi.PyMemoryView_FromMemory
+_memoryview.restype = ctypes.py_object
+_memoryview.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+
+
+def _checked(result):
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def become_subreaper():
+    _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def pidfd_open(pid):
+    return _checked(_libc.syscall(ctypes.c_long(_SYS_PIDFD_OPEN), ctypes.c_long(pid), ctypes.c_long(0)))
+
+
+def pidfd_send_signal(pidfd, number):
+    _checked(_libc.syscall(ctypes.c_long(_SYS_PIDFD_SEND_SIGNAL), ctypes.c_long(pidfd), ctypes.c_long(number), None, ctypes.c_long(0)))
+
+
+def eventfd():
+    return _checked(_libc.eventfd(0, _EFD_FLAGS))
+
+
+ONE = struct.pack('=Q', 1)
+
+
+def map_new_file(path, size):
+    """A new file of that size, its blocks allocated, mapped shared: a memoryview that lives as long as the process.
+
+    Not the mmap module: it keeps a descriptor among the user's own."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(fd, 0, size)
+        address = _libc.mmap(None, size, _PROT_READ_WRITE, _MAP_SHARED, fd, 0)
+        if address == ctypes.c_void_p(-1).value:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
+    finally:
+        os.close(fd)
+    return _memoryview(address, size, _PYBUF_WRITE)
+
+
+class Timer:
+    """A timerfd, armed and disarmed for about a microsecond each."""
+
+    class _Spec(ctypes.Structure):
+        _fields_ = [('interval_s', ctypes.c_long), ('interval_ns', ctypes.c_long),
+                    ('value_s', ctypes.c_long), ('value_ns', ctypes.c_long)]
+
+    def __init__(self, seconds):
+        self.fd = place(_checked(_libc.timerfd_create(1, _TFD_FLAGS)))
+        self._armed_spec = self._Spec(0, 0, int(seconds), int(seconds % 1 * 1e9))
+        self._off_spec = self._Spec(0, 0, 0, 0)
+        self._armed = ctypes.addressof(self._armed_spec)
+        self._off = ctypes.addressof(self._off_spec)
+        self._settime = _libc.timerfd_settime
+
+    def arm(self):
+        """False if the descriptor is no timer any more."""
+        return self._settime(self.fd, 0, self._armed, None) == 0
+
+    def disarm(self):
+        return self._settime(self.fd, 0, self._off, None) == 0
+
+
+def _own_base():
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft == resource.RLIM_INFINITY or soft >= limits.OWN_DESCRIPTORS + 124:
+        return limits.OWN_DESCRIPTORS
+    return max(3, soft - 124)
+
+
+def place(fd):
+    """Moves a descriptor to where the kernel keeps its own; the new number."""
+    try:
+        placed = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _own_base())
+    except OSError:
+        return fd  # a cell lowered the limit: it stays where it is
+    os.close(fd)
+    return placed
+
+
+def place_socket(sock):
+    """The same for a socket object: a non-blocking one in its place."""
+    placed = socket.socket(fileno=place(sock.detach()))
+    placed.setblocking(False)
+    return placed
+
+
+def close_all_but(kept):
+    """Closes every descriptor from 3 on but those."""
+    low = 3
+    for fd in sorted(fd for fd in kept if fd >= 3) + [0x7fffffff]:
+        if fd > low:
+            _close_range(low, fd - 1)
+        low = fd + 1
+
+
+def _close_range(low, high):
+    if _libc.syscall(ctypes.c_long(_SYS_CLOSE_RANGE), ctypes.c_long(low), ctypes.c_long(high), ctypes.c_long(0)) == 0:
+        return
+    for name in os.listdir('/proc/self/fd'):
+        if low <= int(name) <= high:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass
+
+
+def identity(fd):
+    """What tells a descriptor from another one of the same number; None if it is closed."""
+    try:
+        stat = os.fstat(fd)
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def raise_descriptor_limit():
+    """The soft limit of open descriptors becomes the hard one; False if it was that already or cannot be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        return False
+    return soft != hard
+
+
+def keep_recursion_usable():
+    """A cell may lower the recursion limit to where the kernel's own code would fail: not further."""
+    if sys.getrecursionlimit() < limits.LOWEST_RECURSION:
+        sys.setrecursionlimit(limits.LOWEST_RECURSION)

@@ -1,0 +1,82 @@
+"""Cutting of UTF-8 at character boundaries, and the head and tail that are kept of a long text. Pure."""
+
+from . import limits
+
+
+def boundary(data, position):
+    """The greatest character boundary of valid UTF-8 that is not behind position."""
+    if position >= len(data):
+        return len(data)
+    while position > 0 and data[position] & 0xC0 == 0x80:
+        position -= 1
+    return position
+
+
+def boundary_after(data, position):
+    """The smallest character boundary that is not before position."""
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
+
+
+def bounded(text, limit):
+    """The text, its middle left out if it has more than limit bytes of UTF-8."""
+    if len(text) * 4 <= limit:
+        return text
+    data = text.encode('utf-8', 'backslashreplace')
+    if len(data) <= limit:
+        return text
+    keep = limit - 64
+    head = boundary(data, keep * 3 // 4)
+    tail = boundary_after(data, len(data) - keep // 4)
+    return '%s\n[... %d bytes left out ...]\n%s' % (data[:head].decode(), tail - head, data[tail:].decode())
+
+
+EMPTY = {'head': '', 'tail': '', 'bytes': 0}  # of a stream that nothing was written to
+
+
+class HeadTail:
+    """The first 48 KiB and the last 16 KiB of a text that is only added to, and its exact size."""
+
+    def __init__(self):
+        self.size = 0
+        self._head = bytearray()  # at most HEAD bytes
+        self._rest = bytearray()  # the newest of what did not fit into the head: all of it, or at least TAIL bytes
+
+    def add(self, data):
+        self.size += len(data)
+        room = limits.HEAD - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            if len(data) <= room:
+                return
+            data = data[room:]
+        if len(data) > limits.TAIL:
+            # One byte more than wanted keeps "all of it" and "cut" apart: see parts().
+            self._rest[:] = data[-limits.TAIL - 1:] if self.size > limits.HEAD + limits.TAIL else data
+            return
+        self._rest += data
+        if len(self._rest) > 4 * limits.TAIL:
+            del self._rest[:-limits.TAIL]
+
+    def parts(self):
+        """{head, tail, bytes} as `done` has them."""
+        if self.size <= limits.HEAD + limits.TAIL:
+            return {'head': (self._head + self._rest).decode('utf-8', 'replace'), 'tail': '', 'bytes': self.size}
+        # A character that the cut splits is left out on both sides.
+        head = self._head[:_whole_end(self._head)]
+        tail = self._rest[-limits.TAIL:]
+        tail = tail[boundary_after(tail, 0):]
+        return {'head': head.decode('utf-8', 'replace'), 'tail': tail.decode('utf-8', 'replace'), 'bytes': self.size}
+
+
+def _whole_end(data):
+    """Where the last whole character of a prefix of valid UTF-8 ends."""
+    start = len(data) - 1
+    while start >= 0 and data[start] & 0xC0 == 0x80:
+        start -= 1
+    if start < 0:
+        return len(data)
+    lead = data[start]
+    size = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    return len(data) if start + size <= len(data) else start

@@ -1,0 +1,93 @@
+"""The text of an exception: the cell's own lines, none of the kernel's.
+
+Calls user code (__str__, __repr__ of exceptions), which may raise or run for ever: its caller is ready for KeyboardInterrupt.
+"""
+
+import linecache
+import os
+import traceback
+from collections import OrderedDict
+
+from . import limits, texts
+from .interrupts import door
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Sources:
+    """Cell sources in linecache, so that tracebacks and inspect find them; the oldest go when they are too many."""
+
+    def __init__(self):
+        self._sizes = OrderedDict()  # filename -> characters
+        self._total = 0
+
+    def add(self, filename, source):
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        self._sizes[filename] = len(source)
+        self._total += len(source)
+        while self._total > limits.SOURCES and len(self._sizes) > 1:
+            oldest, size = self._sizes.popitem(False)
+            self._total -= size
+            linecache.cache.pop(oldest, None)
+
+
+def describe(error, tb):
+    """{name, message, traceback} of an exception; never raises but KeyboardInterrupt."""
+    name = _type_name(error)
+    try:
+        message = _call_str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        message = '<unprintable %s object>' % name
+    try:
+        text = _format(error, tb)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as failure:
+        text = '%s: %s\n[no traceback: formatting it raised %s]\n' % (name, message, _type_name(failure))
+    return {'name': name, 'message': texts.bounded(message, limits.MESSAGE), 'traceback': texts.bounded(text, limits.TRACEBACK)}
+
+
+def _type_name(error):
+    name = type(error).__name__
+    return name[:200] if isinstance(name, str) else 'Exception'
+
+
+@door
+def _call_str(error):
+    return str(str(error))
+
+
+@door
+def _format(error, tb):
+    report = traceback.TracebackException(type(error), error, tb)
+    _strip(report)
+    return ''.join(report.format())
+
+
+def _strip(report):
+    """Takes the kernel's frames out of the report and of all it is linked with."""
+    pending = [report]
+    seen = set()
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if one.stack:
+            one.stack[:] = [frame for frame in one.stack if not _is_own(frame.filename)]
+        pending += [one.__cause__, one.__context__]
+        pending += getattr(one, 'exceptions', None) or []
+
+
+def _is_own(filename):
+    return filename.startswith(_HERE)
+
+
+def interrupted(message, tb=None, error=None):
+    """The error of a cell that was interrupted."""
+    text = ''
+    if error is not None:
+        text = describe(error, tb)['traceback']
+    return {'name': 'KeyboardInterrupt', 'message': message, 'traceback': text or 'KeyboardInterrupt: %s\n' % message}

@@ -1,0 +1,15 @@
+"""Entry of a nursery: `python nursery.py`, its configuration as one JSON object on standard input. See holdfast_kernel/nursery_main.py."""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, _here)
+
+from holdfast_kernel import nursery_main  # noqa: E402
+
+# Cells must not import from here, nor find `nursery`.
+sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != _here]
+
+if __name__ == '__main__':
+    nursery_main.main()

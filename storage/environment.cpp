@@ -1,0 +1,100 @@
+#include "storage/environment.hpp"
+
+#include <cerrno>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <lmdb.h>
+#include <sys/stat.h>
+
+namespace holdfast::storage {
+namespace {
+
+constexpr ::mode_t file_mode = 0600;
+constexpr unsigned maximum_tables = 32;
+
+struct claims {
+  std::mutex mutex;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> taken;  // (device, inode) of open directories
+};
+claims& all_claims() {
+  static claims instance;
+  return instance;
+}
+
+}  // namespace
+
+result<void> environment::claim::take(std::filesystem::path const& directory) {
+  struct ::stat status {};
+  if (::stat(directory.c_str(), &status) != 0) return tl::unexpected(failure_of(errno, "cannot look at", directory));
+  auto& all = all_claims();
+  std::lock_guard lock(all.mutex);
+  if (!all.taken.emplace(status.st_dev, status.st_ino).second)
+    return tl::unexpected(failure{failure_code::in_use, "cannot open the store " + directory.string() +
+                                                            ": it is open in this process already; close it there first"});
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  taken_ = true;
+  return {};
+}
+
+environment::claim::~claim() {
+  if (!taken_) return;
+  auto& all = all_claims();
+  std::lock_guard lock(all.mutex);
+  all.taken.erase({device_, inode_});
+}
+
+result<std::unique_ptr<environment>> environment::open(std::filesystem::path const& directory, durability sync,
+                                                       std::size_t map_bytes) {
+  std::unique_ptr<environment> opened(new environment(directory));
+  if (auto claimed = opened->claim_.take(directory); !claimed) return tl::unexpected(claimed.error());
+  if (auto started = opened->start(sync, map_bytes); !started) return tl::unexpected(started.error());
+  return opened;
+}
+
+result<void> environment::start(durability sync, std::size_t map_bytes) {
+  auto const failed = [this](int code) { return tl::unexpected(failure_of(code, "cannot open the store", directory_)); };
+  if (auto code = mdb_env_create(&handle_); code != 0) return failed(code);
+  if (auto code = mdb_env_set_maxdbs(handle_, maximum_tables); code != 0) return failed(code);
+  // A map cannot grow while readers are open, and address space is free: its size is the limit from the start.
+  if (auto code = mdb_env_set_mapsize(handle_, map_bytes); code != 0) return failed(code);
+  // NOTLS: a read transaction belongs to its object, not to the thread that began it.
+  unsigned const flags = MDB_NOTLS | (sync == durability::unsynced ? MDB_NOSYNC : 0U);
+  if (auto code = mdb_env_open(handle_, directory_.c_str(), flags, file_mode); code != 0) return failed(code);
+  int descriptor = -1;
+  if (auto code = mdb_env_get_fd(handle_, &descriptor); code != 0) return failed(code);
+  // LMDB leaves this one inheritable: every kernel would hold the database.
+  if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return failed(errno);
+  if (auto checked = check_size(); !checked) return checked;
+  int dead_readers = 0;
+  if (auto code = mdb_reader_check(handle_, &dead_readers); code != 0) return failed(code);
+  return {};
+}
+
+// A file that ends before its last page would be SIGBUS at some later read.
+result<void> environment::check_size() const {
+  MDB_envinfo info{};
+  MDB_stat page{};
+  int descriptor = -1;
+  struct ::stat status {};
+  mdb_env_info(handle_, &info);
+  mdb_env_stat(handle_, &page);
+  mdb_env_get_fd(handle_, &descriptor);
+  if (::fstat(descriptor, &status) != 0) return tl::unexpected(failure_of(errno, "cannot look at", directory_));
+  auto const wanted = (static_cast<std::uint64_t>(info.me_last_pgno) + 1) * page.ms_psize;
+  if (static_cast<std::uint64_t>(status.st_size) >= wanted) return {};
+  return tl::unexpected(failure{failure_code::damaged,
+                                "cannot open the store " + directory_.string() + ": data.mdb has " +
+                                    std::to_string(status.st_size) + " bytes, its header wants " + std::to_string(wanted) +
+                                    "; restore it from a backup, or move it away to begin anew"});
+}
+
+environment::~environment() {
+  if (handle_ != nullptr) mdb_env_close(handle_);
+}
+
+}  // namespace holdfast::storage

@@ -1,0 +1,149 @@
+// The rows of both stores as plain values. FORMAT.md gives their bytes; *_codec.cpp turn one into the other.
+// Times are Unix milliseconds; 0 means "not yet".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "storage/ids.hpp"
+
+namespace holdfast::storage {
+
+using unix_ms = std::int64_t;
+using digest = std::array<std::uint8_t, 32>;  // SHA-256
+
+/// What identifies a process beyond its reusable pid.
+struct process_identity {
+  std::string boot_id;
+  std::uint64_t pid_namespace = 0;  // inode of /proc/PID/ns/pid
+  std::int32_t pid = 0;
+  std::uint64_t start_time = 0;  // field 22 of /proc/PID/stat
+  friend bool operator==(process_identity const&, process_identity const&) = default;
+};
+
+/// Who this home is; a copy of the directory does not match and becomes another home.
+struct home_identity {
+  std::string id;  // random, 32 hex digits
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::string machine_id;
+};
+
+struct session_record {
+  session_number number = 0;
+  session_key key;
+  unix_ms created_at = 0;
+  std::string environment = "local";  // the last ones that a cell named
+  std::string python;
+  std::vector<std::string> tools;
+  std::string fresh_reason = "first";  // why its next kernel will be a fresh one: first, reset, died
+  std::uint32_t restarts = 0;          // kernels it has lost or given up so far
+  std::string cwd;                     // for its next kernel; empty: the environment's own choice
+  std::vector<std::string> variables;  // NAME=value, over the environment's, for its next kernel
+};
+
+enum class cell_status : std::uint8_t { queued, running, ok, error, exit, timeout, interrupted, lost };
+/// The word in JSON, such as "ok".
+char const* to_string(cell_status status);
+inline bool is_final(cell_status status) { return status > cell_status::running; }
+
+struct cell_record {
+  session_number session = 0;
+  cell_number number = 0;
+  cell_id cell;
+  digest code{};        // of the source; the same id with another digest is a conflict
+  std::string source;   // the first 80 characters, for lists
+  cell_status status = cell_status::queued;
+  kernel_id kernel;             // that it was last sent to, empty while queued without one
+  std::uint64_t generation = 0; // its number among the kernel's cells, 0 while it has none
+  std::uint32_t requeues = 0;   // how often it moved to a fresh kernel without having started
+  unix_ms queued_at = 0;
+  unix_ms started_at = 0;
+  unix_ms finished_at = 0;
+  std::int64_t timeout_ms = 0;  // 0: none
+  std::uint64_t output_bytes = 0;
+  std::string result;           // the final result object as JSON text, empty until then
+};
+
+/// What must still reach a kernel: the source of a cell until its start is recorded.
+struct outbox_record {
+  session_number session = 0;
+  cell_number number = 0;
+  std::string code;
+  bool reset = false;  // the session's kernel is to be replaced before this cell
+};
+
+/// What a cell's id leaves behind when its row is gone: it never runs again.
+struct cell_index {
+  cell_number number = 0;
+  digest code{};
+  bool expired = false;  // the row was trimmed: answer cell_expired
+};
+
+enum class link_state : std::uint8_t { intended, live };
+
+/// The relation session <-> kernel and the persisted part of its channel.
+struct link_record {
+  kernel_id kernel;
+  session_number session = 0;
+  std::string environment = "local";
+  std::string python;
+  std::vector<std::string> tools;
+  link_state state = link_state::intended;  // intended: the spawn was asked for, its answer is not recorded
+  std::string token;                        // 64 hex digits
+  nursery_id nursery;
+  std::string directory;                    // relative to the home
+  process_identity process;
+  std::string program;                      // digest of the program it runs
+  std::uint32_t protocol = 0;
+  std::uint64_t epoch = 0;                  // of the last hello
+  std::uint64_t last_seq = 0;               // highest seq from the kernel whose effect is recorded
+  std::uint64_t generation = 0;             // of the last cell sent to it
+  std::string reason = "first";             // why this kernel came to be: first, reset, died
+  unix_ms started_at = 0;
+  unix_ms idle_since = 0;                   // end of its last cell
+};
+
+struct nursery_record {
+  nursery_id nursery;
+  std::string key;  // digest over python, preload, program and interpreter variables
+  std::string python;
+  std::string program;
+  std::string token;
+  std::string directory;  // relative to the home
+  process_identity process;
+  unix_ms started_at = 0;
+};
+
+struct notice_record {
+  notice_id notice;
+  session_number session = 0;
+  std::string kind;     // state_lost, restarted, reattached
+  std::string text;
+  std::string details;  // JSON object
+  unix_ms at = 0;
+};
+
+// Changes: what a transaction does. The same ones are applied to either store.
+struct put_session { session_record row; };
+struct erase_session { session_number number = 0; };  // with its cells, ids, outbox, notices; not its links
+struct put_cell { cell_record row; };                  // and its id in the index; dropped if the store has it final or expired
+struct erase_cell { session_number session = 0; cell_number number = 0; };      // from this store only, id included
+struct expire_cell { session_number session = 0; cell_number number = 0; };     // a final one; leaves a tombstone
+struct put_outbox { outbox_record row; };
+struct erase_outbox { session_number session = 0; cell_number number = 0; };
+struct put_link { link_record row; };                  // keeps the higher last_seq
+struct erase_link { kernel_id kernel; };
+struct put_nursery { nursery_record row; };
+struct erase_nursery { nursery_id nursery; };
+struct put_notice { notice_record row; };
+struct erase_notice { session_number session = 0; notice_id notice; };          // in boot it hides the row of disk too
+
+using change = std::variant<put_session, erase_session, put_cell, erase_cell, expire_cell, put_outbox, erase_outbox, put_link,
+                            erase_link, put_nursery, erase_nursery, put_notice, erase_notice>;
+using changes = std::vector<change>;
+
+}  // namespace holdfast::storage

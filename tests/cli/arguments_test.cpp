@@ -1,0 +1,121 @@
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include "bin/holdfast/arguments.hpp"
+
+using namespace holdfast::cli;
+
+namespace {
+
+std::variant<invocation, parse_end> parse_words(std::vector<char const*> words) {
+  words.insert(words.begin(), "holdfast");
+  return parse(static_cast<int>(words.size()), words.data());
+}
+
+template <class Arguments>
+Arguments parsed_as(std::vector<char const*> words) {
+  auto const outcome = parse_words(std::move(words));
+  if (auto const* end = std::get_if<parse_end>(&outcome)) FAIL(end->text);
+  return std::get<Arguments>(std::get<invocation>(outcome).what);
+}
+
+parse_end refused(std::vector<char const*> words) {
+  auto const outcome = parse_words(std::move(words));
+  REQUIRE(std::holds_alternative<parse_end>(outcome));
+  return std::get<parse_end>(outcome);
+}
+
+}  // namespace
+
+TEST_CASE("run takes its code as one word, whatever it looks like") {
+  for (auto const* code : {"x = 41", "stop", "run", "-", "[1, 2]", "print('a')\nprint('b')", "", "{a: 1}"}) {
+    CHECK(parsed_as<run_arguments>({"run", code}).code == code);
+  }
+  CHECK(parsed_as<run_arguments>({"run", "--", "-1"}).code == "-1");
+}
+
+TEST_CASE("run takes all of its options") {
+  auto const given = parsed_as<run_arguments>({"run", "-s", "s1", "-o", "alice", "-E", "local", "-e", "A=1", "-e", "B=x=y", "--python", "python3.11",
+                                               "--timeout", "2.5", "--reset", "--cell", "c-1", "--detach", "-f", "a.py"});
+
+  CHECK(given.where.session == "s1");
+  CHECK(given.where.owner == "alice");
+  CHECK(given.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "x=y"}});
+  CHECK(given.python == "python3.11");
+  CHECK(given.timeout == std::chrono::milliseconds(2500));
+  CHECK(given.reset);
+  CHECK(given.cell == "c-1");
+  CHECK(given.detach);
+  CHECK(given.file == "a.py");
+  CHECK_FALSE(given.code);
+}
+
+TEST_CASE("a variable does not swallow the code behind it") {
+  auto const given = parsed_as<run_arguments>({"run", "-e", "A=1", "print(1)"});
+
+  CHECK(given.env.size() == 1);
+  CHECK(given.code == "print(1)");
+}
+
+TEST_CASE("home and json may stand before and behind the command") {
+  for (auto const& words : {std::vector<char const*>{"--home", "/h", "--json", "status"}, {"status", "--home", "/h", "--json"}}) {
+    auto const outcome = parse_words(words);
+    REQUIRE(std::holds_alternative<invocation>(outcome));
+    CHECK(std::get<invocation>(outcome).home == "/h");
+    CHECK(std::get<invocation>(outcome).json);
+  }
+}
+
+TEST_CASE("what is not built, not known or not complete is a usage error") {
+  for (auto const& words : std::vector<std::vector<char const*>>{{"jobs"},
+                                                                {"display", "c-1", "0"},
+                                                                {"fork", "a", "b"},
+                                                                {"variables"},
+                                                                {"metrics"},
+                                                                {"doctor"},
+                                                                {"stop", "--kernels"},
+                                                                {"close", "--owner"},
+                                                                {"run", "-E", "sandbox", "1"},
+                                                                {"run"},
+                                                                {"run", "-f", "a.py", "1"},
+                                                                {"run", "-e", "A", "1"},
+                                                                {"run", "-e", "=1", "1"},
+                                                                {"run", "--timeout", "soon", "1"},
+                                                                {"run", "--timeout", "-1", "1"},
+                                                                {"run", "1", "2"},
+                                                                {"wait"},
+                                                                {"kernel"},
+                                                                {"cells", "-n", "0"},
+                                                                {"--json", "logs", "-f", "c-1"},
+                                                                {}}) {
+    auto const end = refused(words);
+    INFO(end.text);
+    CHECK(end.exit_code == 2);
+    CHECK(end.text.find("holdfast: ") == 0);
+  }
+}
+
+TEST_CASE("ps is kernels") { CHECK(parsed_as<kernels_arguments>({"ps", "-s", "s1"}).session == "s1"); }
+
+TEST_CASE("a session is named by its place or by -s") {
+  CHECK(parsed_as<reset_arguments>({"reset", "s1"}).where.session == "s1");
+  CHECK(parsed_as<reset_arguments>({"reset", "-s", "s1"}).where.session == "s1");
+  CHECK(parsed_as<close_arguments>({"close"}).where.session == "default");
+}
+
+TEST_CASE("help is no error and names the exit codes and examples") {
+  for (auto const& words : std::vector<std::vector<char const*>>{{"--help"}, {"help"}}) {
+    auto const end = refused(words);
+    CHECK(end.exit_code == 0);
+    CHECK(end.text.find("124") != std::string::npos);
+    CHECK(end.text.find("kernels") != std::string::npos);
+  }
+  for (auto const& words : std::vector<std::vector<char const*>>{{"run", "--help"}, {"help", "run"}}) {
+    auto const end = refused(words);
+    CHECK(end.exit_code == 0);
+    CHECK(end.text.find("Examples:") != std::string::npos);
+    CHECK(end.text.find("--detach") != std::string::npos);
+  }
+  CHECK(refused({"help", "jobs"}).exit_code == 2);
+}

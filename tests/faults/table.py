@@ -1,0 +1,88 @@
+"""For every failpoint: what becomes of a cell when the daemon, its kernel, the nursery, or daemon and kernel are killed there.
+
+None: there is nothing of that kind to kill at that step.
+"""
+
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from rows import exited, in_the_spool, lost, not_recorded, recorded, requeued, resent, unknown_cause, untouched
+
+Row = Optional[Callable]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    daemon: Row
+    kernel: Row
+    nursery: Row
+    both: Row  # daemon and kernel
+    cell: str = "ends"  # what the cell does besides its effect: `ends`, `exits` (os._exit(3)) or `is_interrupted` (and goes on)
+    skip: int = 0  # hits that pass before the one that counts
+
+
+# Before a kernel exists, accepted or not, killing "the kernel" is nothing.
+AT_SPAWN = Outcomes(daemon=not_recorded, kernel=None, nursery=untouched, both=None)
+UNSENT = Outcomes(daemon=resent, kernel=requeued, nursery=untouched, both=requeued)
+SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
+DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
+RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
+
+GATEWAY = {
+    "core.before_accept_recorded": Outcomes(daemon=not_recorded, kernel=untouched, nursery=untouched, both=not_recorded),
+    "core.after_accept_recorded": UNSENT,
+    "core.before_spawn_requested": AT_SPAWN,
+    "core.after_spawn_recorded": UNSENT,
+    "core.before_attach_sent": UNSENT,
+    "core.after_hello": UNSENT,
+    "link.before_execute_sent": UNSENT,
+    "link.after_execute_sent": SENT,
+    "core.before_started_recorded": SENT,
+    "core.after_started_recorded": SENT,
+    "link.before_ack": SENT,
+    "link.after_ack": SENT,
+    "core.before_result_recorded": DONE,
+    "core.after_result_recorded": RECORDED,
+    "core.before_reply": RECORDED,
+    "core.after_reply": RECORDED,
+    "core.before_moved_to_disk": RECORDED,
+    "core.after_moved_to_disk": RECORDED,
+}
+
+KERNEL = {
+    "kernel.before_hello_sent": UNSENT,
+    "kernel.after_hello_sent": UNSENT,
+    "kernel.after_execute_received": UNSENT,
+    "kernel.before_started_spooled": UNSENT,
+    "kernel.after_started_spooled": SENT,
+    "kernel.before_started_sent": SENT,
+    "kernel.after_started_sent": SENT,
+    "kernel.before_output_sent": SENT,
+    "kernel.after_output_sent": SENT,
+    "kernel.before_done_spooled": SENT,
+    "kernel.after_done_spooled": DONE,
+    "kernel.before_done_sent": DONE,
+    "kernel.after_done_sent": DONE,
+    "kernel.before_ack_processed": SENT,
+    "kernel.after_ack_processed": SENT,
+    "kernel.before_ack_sent": Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost, cell="is_interrupted"),
+}
+
+_EXIT = {"kernel": None, "both": None, "cell": "exits"}
+NURSERY = {
+    "nursery.before_hello_sent": AT_SPAWN,
+    "nursery.after_hello_sent": AT_SPAWN,
+    "nursery.before_spawn": AT_SPAWN,
+    "nursery.after_fork": UNSENT,
+    "nursery.before_spawned_sent": UNSENT,
+    "nursery.after_spawned_sent": UNSENT,
+    "nursery.before_ack_processed": SENT,
+    "nursery.after_ack_processed": SENT,
+    "nursery.before_ack_sent": SENT,
+    "nursery.before_exit_written": Outcomes(daemon=exited, nursery=unknown_cause, **_EXIT),
+    "nursery.after_exit_written": Outcomes(daemon=exited, nursery=exited, **_EXIT),
+    "nursery.before_exited_sent": Outcomes(daemon=exited, nursery=exited, **_EXIT),
+    "nursery.after_exited_sent": Outcomes(daemon=exited, nursery=exited, **_EXIT),
+}
+
+TABLE = {**GATEWAY, **KERNEL, **NURSERY}

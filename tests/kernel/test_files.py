@@ -1,0 +1,134 @@
+"""Spool and journal: what is read back is what was written, whatever moment the writer died at."""
+
+import random
+import unittest
+
+import harness  # noqa: F401
+from holdfast_kernel import frames, journal, limits, output, spool
+
+
+def memory(size):
+    return memoryview(bytearray(size))
+
+
+class SpoolTest(unittest.TestCase):
+    def test_frames_are_read_back_until_all_are_acked(self):
+        data = memory(4096)
+        written = spool.Spool(data)
+        written.append(3, b'{"type":"a"}')
+        written.append(5, b'{"type":"b"}')
+        written.acknowledge(3)
+        self.assertEqual(spool.read(data), (3, [(3, b'{"type":"a"}'), (5, b'{"type":"b"}')]))
+        written.acknowledge(5)
+        self.assertEqual(spool.read(data), (5, []))
+        written.append(6, b'{"type":"c"}')
+        self.assertEqual(spool.read(data), (5, [(6, b'{"type":"c"}')]))
+
+    def test_the_layout_is_the_documented_one(self):
+        data = memory(256)
+        spool.Spool(data).append(1, b'{}')
+        self.assertEqual(bytes(data[0:8]), b'HFSPOOL1')
+        self.assertEqual(int.from_bytes(data[8:16], 'big'), 64 + 16 + 2)
+        self.assertEqual(bytes(data[64:82]).hex(), '00000002' '0000000000000001' + '%08x' % __import__('zlib').crc32(b'{}') + '7b7d')
+
+    def test_a_torn_record_ends_the_reading(self):
+        data = memory(4096)
+        written = spool.Spool(data)
+        written.append(1, b'{"type":"a"}')
+        written.append(2, b'{"type":"b"}')
+        data[64 + 16 + 12 + 16 + 3] ^= 1
+        self.assertEqual(spool.read(data)[1], [(1, b'{"type":"a"}')])
+
+    def test_what_does_not_fit_is_stored_with_its_longest_texts_left_out(self):
+        data = memory(4096)
+        written = spool.Spool(data)
+        message = {'type': 'done', 'cell': 'c-1', 'stdout': {'head': '\u20ac' * 3000}, 'value': 'v' * 3500}
+        self.assertTrue(written.append(1, frames.to_payload(message)))
+        stored = frames.from_payload(spool.read(data)[1][0][1])
+        self.assertEqual(stored['stdout']['head'], '[9000 bytes left out: the spool was full]')
+        self.assertEqual((stored['value'], stored['cell']), ('v' * 3500, 'c-1'))
+
+    def test_what_cannot_be_shrunk_enough_is_refused(self):
+        written = spool.Spool(memory(100))
+        self.assertFalse(written.append(1, frames.to_payload({'type': 'done', 'cell': 'c' * 30})))
+
+
+class JournalTest(unittest.TestCase):
+    def test_records_are_read_back_in_order(self):
+        data = memory(1024)
+        ring = journal.Journal(data)
+        ring.append(1, b'c-1', 0, b'one')
+        ring.append(2, b'c-1', 3, b'two')
+        self.assertEqual(journal.read(data), [(1, b'c-1', 0, b'one'), (2, b'c-1', 3, b'two')])
+
+    def test_the_newest_is_kept_over_many_laps(self):
+        seed = random.randrange(1 << 30)
+        rng = random.Random(seed)
+        data = memory(64 + 1000)
+        ring = journal.Journal(data)
+        written, offset = [], 0
+        for _ in range(500):
+            text = bytes(rng.randrange(97, 123) for _ in range(rng.randrange(1, 120)))
+            ring.append(1, b'c-1', offset, text)
+            written.append((1, b'c-1', offset, text))
+            offset += len(text)
+            kept = journal.read(data)
+            self.assertEqual(kept, written[-len(kept):], 'seed %d' % seed)
+            if len(kept) < len(written):
+                self.assertGreater(sum(journal.Journal.record_size(b'c-1', len(chunk.text)) for chunk in kept), 1000 - 140)
+
+    def test_pull_joins_what_is_adjacent_and_of_one_kind(self):
+        ring = journal.Journal(memory(4096))
+        for stream, cell, offset, text in ((1, b'a', 0, b'x'), (1, b'a', 1, b'y'), (2, b'a', 2, b'z'), (2, b'b', 0, b'q'), (2, b'b', 5, b'r')):
+            ring.append(stream, cell, offset, text)
+        self.assertEqual([ring.pull() for _ in range(5)],
+                         [(1, b'a', 0, b'xy'), (2, b'a', 2, b'z'), (2, b'b', 0, b'q'), (2, b'b', 5, b'r'), None])
+
+    def test_pull_respects_the_limit_of_a_frame(self):
+        ring = journal.Journal(memory(4096))
+        for n in range(10):
+            ring.append(1, b'a', n * 100, b'x' * 100)
+        self.assertEqual([len(ring.pull(250).text) for _ in range(5)], [200] * 5)
+
+    def test_what_is_overwritten_unsent_is_counted(self):
+        ring = journal.Journal(memory(64 + 1000))
+        for n in range(20):
+            ring.append(1, b'a', n * 100, b'x' * 100)
+        first = ring.pull()
+        self.assertEqual(first.offset, ring.dropped)
+        self.assertEqual(ring.dropped + len(first.text), 2000)
+
+
+class OutputTest(unittest.TestCase):
+    def setUp(self):
+        self.data = memory(limits.JOURNAL_SIZE)
+        self.output = output.Output(journal.Journal(self.data), {}, lambda: None)
+        self.output.begin('c', 1000)
+
+    def test_characters_split_between_reads_are_joined_and_bad_ones_replaced(self):
+        for piece in (b'\xe2', b'\x82', b'\xac', b'\xff', b'a\xc3'):
+            self.output.write_bytes(output.STDOUT, piece)
+        done = self.output.finish()
+        self.assertEqual(done['stdout']['head'], '\u20ac\ufffda\ufffd')
+        self.assertEqual(done['output_bytes'], len('\u20ac\ufffda\ufffd'.encode()))
+
+    def test_offsets_run_through_both_streams(self):
+        self.output.write(output.STDOUT, 'ab')
+        self.output.write(output.STDERR, 'c')
+        self.output.write(output.STDOUT, 'd')
+        self.assertEqual([(c.stream, c.offset, c.text) for c in journal.read(self.data)], [(1, 0, b'ab'), (2, 2, b'c'), (1, 3, b'd')])
+
+    def test_from_the_limit_on_output_is_only_counted(self):
+        self.output.write(output.STDOUT, 'x' * 999)
+        self.output.write(output.STDOUT, '\u20ac' * 10)
+        self.output.write(output.STDOUT, 'y' * 10)
+        self.assertEqual(self.output.finish()['output_bytes'], 1039)
+        self.assertEqual(sum(len(c.text) for c in journal.read(self.data)), 999)
+
+    def test_lone_surrogates_are_escaped(self):
+        self.output.write(output.STDOUT, '\ud800')
+        self.assertEqual(self.output.finish()['stdout']['head'], '\\ud800')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,162 @@
+// Messages beyond the golden vectors: what is refused, with which words, and what is survived.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "actors/link/json_reader.hpp"
+#include "actors/link/messages.hpp"
+
+using namespace holdfast::link;
+
+namespace {
+
+std::string error_of(std::string_view payload) {
+  auto const message = parse_from_kernel(payload);
+  return message ? "" : message.error();
+}
+
+/// A started message whose field `key` is the JSON `value`; an empty value leaves it out.
+std::string started_with(std::string const& key, std::string const& value) {
+  std::string out = R"({"type":"started")";
+  for (auto const& [name, usual] : {std::pair{"cell", R"("c-1")"}, {"generation", "1"}, {"at", "5"}}) {
+    auto const& written = key == name ? value : usual;
+    if (!written.empty()) out.append(",\"").append(name).append("\":").append(written);
+  }
+  return out + "}";
+}
+
+}  // namespace
+
+TEST_CASE("a message with a missing or wrong field is refused by name") {
+  auto const number = std::string{"an integer from 0 to 9223372036854775807"};
+
+  CHECK(error_of(started_with("cell", "")) == "cannot read started: field \"cell\" is missing, wanted a text");
+  CHECK(error_of(started_with("cell", "null")) == "cannot read started: field \"cell\" is null, wanted a text");
+  CHECK(error_of(started_with("cell", "[]")) == "cannot read started: field \"cell\" is a list, wanted a text");
+  CHECK(error_of(started_with("generation", "-1")) == "cannot read started: field \"generation\" is negative, wanted " + number);
+  CHECK(error_of(started_with("generation", "1.0")) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
+  CHECK(error_of(started_with("generation", "1e3")) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
+  CHECK(error_of(started_with("generation", "true")) == "cannot read started: field \"generation\" is a truth value, wanted " + number);
+  CHECK(error_of(started_with("generation", "9223372036854775808")) == "cannot read started: field \"generation\" is too large, wanted " + number);
+  CHECK(error_of(started_with("generation", "1" + std::string(30, '0'))) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
+  CHECK(error_of(started_with("at", "\"5\"")) == "cannot read started: field \"at\" is a text, wanted an integer of 64 bits");
+  CHECK(error_of(started_with("at", "-5")) == "");
+}
+
+TEST_CASE("a type that nobody sends is refused by name") {
+  CHECK(error_of(R"({"type":"execute"})") ==
+        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or bad_frame");
+  CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 200);
+}
+
+TEST_CASE("an unknown word is refused and the known ones are named") {
+  CHECK(error_of(R"({"type":"output","cell":"c","stream":"stdin","offset":0,"text":""})") ==
+        "cannot read output: field \"stream\" is \"stdin\", wanted stdout or stderr");
+  CHECK(error_of(R"({"type":"done","cell":"c","generation":1,"status":"lost"})") ==
+        "cannot read done: field \"status\" is \"lost\", wanted ok or error or exit or timeout or interrupted");
+}
+
+TEST_CASE("fields that are not known yet are ignored") {
+  auto const message = parse_from_kernel(R"({"type":"started","cell":"c","more":{"a":[1,2.5,null]},"generation":1,"at":5})");
+
+  REQUIRE(message);
+  CHECK(std::get<started>(*message).cell.text == "c");
+}
+
+TEST_CASE("what may be null in a done may also be left out") {
+  auto const message = parse_from_kernel(
+      R"({"type":"done","cell":"c","generation":1,"status":"ok","started_at":1,"finished_at":2,"duration_ms":1,)"
+      R"("stdout":{"head":"a","tail":"","bytes":1},"stderr":{"head":"","tail":"","bytes":0},"output_bytes":1})");
+
+  REQUIRE(message);
+  auto const& found = std::get<done>(*message);
+  CHECK_FALSE(found.value);
+  CHECK_FALSE(found.error);
+  CHECK_FALSE(found.exit_code);
+  CHECK_FALSE(found.kernel_ended);
+  CHECK(found.out == captured{"a", "", 1});
+}
+
+TEST_CASE("a mistake within a nested object names that object") {
+  CHECK(error_of(R"({"type":"done","cell":"c","generation":1,"status":"error","error":{"name":"E","message":7,"traceback":""}})") ==
+        "cannot read error: field \"message\" is an integer, wanted a text");
+}
+
+TEST_CASE("lone surrogates in escapes are refused, pairs are read") {
+  CHECK(error_of(R"({"type":"started","cell":"\ud800","generation":1,"at":5})").substr(0, 17) == "cannot parse JSON");
+  CHECK(error_of(R"({"type":"started","cell":"\udc00\ud800","generation":1,"at":5})").substr(0, 17) == "cannot parse JSON");
+
+  auto const message = parse_from_kernel(R"({"type":"started","cell":"\ud83d\ude00","generation":1,"at":5})");
+  REQUIRE(message);
+  CHECK(std::get<started>(*message).cell.text == "\U0001F600");
+}
+
+TEST_CASE("text that is not UTF-8 is written as replacement characters") {
+  execute message;
+  message.code = "a\xff\xc0\xaf\xed\xa0\x80\xe2\x82z\xf0\x9f\x98";
+
+  auto const again = parse_to_kernel(to_json(message));
+
+  REQUIRE(again);
+  std::string const mark = "\uFFFD";
+  CHECK(std::get<execute>(*again).code == "a" + mark + mark + mark + mark + mark + mark + mark + mark + "z" + mark + mark + mark);
+}
+
+TEST_CASE("every byte of a text comes back") {
+  execute message;
+  for (int byte = 0; byte < 128; ++byte) message.code += static_cast<char>(byte);
+
+  auto const again = parse_to_kernel(to_json(message));
+
+  REQUIRE(again);
+  CHECK(std::get<execute>(*again).code == message.code);
+}
+
+TEST_CASE("messages of the greatest length are read, whatever their characters are") {
+  auto const text = GENERATE(as<std::string>{}, "x", "\\n", "\\u20ac", "\xe2\x82\xac");
+  std::string payload = R"({"type":"bad_frame","seq":1,"message":")";
+  while (payload.size() + text.size() < (8u << 20) - 2) payload += text;
+  payload += "\"}";
+
+  CHECK(parse_from_kernel(payload));
+}
+
+TEST_CASE("a text that would become a large tree is refused before it is one") {
+  auto const piece = GENERATE(as<std::string>{}, "0,", "[],", "{},", "\"\",", "[[[0]]],");
+  std::string payload = R"({"type":"bad_frame","seq":1,"message":"","x":[)";
+  while (payload.size() < (8u << 20) - 16) payload += piece;
+  payload += "0]}";
+
+  CHECK(error_of(payload) == "cannot parse JSON: too many values for " + std::to_string(payload.size()) + " bytes of text");
+}
+
+TEST_CASE("a spawn with a large environment is read") {
+  spawn message;
+  for (int i = 0; i < 2000; ++i) message.env["NAME_" + std::to_string(i)] = std::to_string(i);
+
+  auto const again = parse_to_nursery(to_json(message));
+
+  REQUIRE(again);
+  CHECK(std::get<spawn>(*again).env == message.env);
+}
+
+TEST_CASE("the type of a payload that does not parse is told when it comes first") {
+  CHECK(claimed_type(R"({"type":"done","value":NaN})") == "done");
+  CHECK(claimed_type("  { \"type\" :\t\"started\", ") == "started");
+  CHECK(claimed_type(R"({"cell":"c","type":"done"})") == "");
+  CHECK(claimed_type(R"({"type":"do)") == "");
+  CHECK(claimed_type("{\"type\":\"do\\u006ee\"}") == "");
+  CHECK(claimed_type("{\"type\":\"" + std::string(1000, 'x') + "\"}") == "");
+  CHECK(claimed_type("") == "");
+}
+
+TEST_CASE("an exit file is read without a type") {
+  auto const found = parse_exit_file(
+      R"({"kernel":"k-1","pid":7,"start_time":8,"cause":"exit","exit_code":3,"signal":null,"log_tail":"","rest":[],"ended":[],"at":9})");
+
+  REQUIRE(found);
+  CHECK(found->exit_code == 3);
+  CHECK_FALSE(found->signal);
+  CHECK(parse_exit_file(R"({"kernel":"k-1","pid":0})").error() ==
+        "cannot read exit file: field \"pid\" is 0, wanted an integer from 1 to 2147483647");
+}

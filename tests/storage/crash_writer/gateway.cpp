@@ -1,0 +1,165 @@
+#include "tests/storage/crash_writer/gateway.hpp"
+
+#include <array>
+
+namespace holdfast::storage::crash {
+namespace {
+
+constexpr std::array names{"a", "b", "c"};
+constexpr unix_ms now = 1'700'000'000'000;
+
+template <class T>
+T must(result<T> outcome) {
+  if (!outcome) {
+    std::cerr << outcome.error().text << '\n';
+    std::_Exit(3);
+  }
+  return *std::move(outcome);
+}
+
+}  // namespace
+
+void gateway::commit(changes const& all) {
+  if (auto committed = stores_.commit_boot(all); !committed) {
+    std::cerr << committed.error().text << '\n';
+    std::_Exit(3);
+  }
+}
+
+void gateway::run(int steps) {
+  for (auto const* name : names) take_up(name);
+  for (int i = 0; i < steps; ++i) {
+    after_disk();
+    step(live_[names[dice(names.size())]]);
+  }
+}
+
+void gateway::take_up(std::string const& name) {
+  auto const found = must(stores_.find_session({"default", "", name}));
+  if (!found) {
+    live_[name] = create(name);
+    return;
+  }
+  live_session taken;
+  taken.row = *found;
+  for (auto& link : must(stores_.links()))
+    if (link.session == found->number) taken.link = link;
+  if (taken.link.kernel.empty()) taken.link = create(name).link;
+  for (auto& cell : must(stores_.open_cells(found->number))) taken.open.push_back(cell);
+  taken.last_cell = must(stores_.last_cell_number(found->number));
+  live_[name] = std::move(taken);
+}
+
+gateway::live_session gateway::create(std::string const& name) {
+  live_session made;
+  made.row.number = must(stores_.last_session_number()) + 1;
+  made.row.key = {"default", "", name};
+  made.link.kernel = kernel_id("k-" + std::to_string(made.row.number));
+  made.link.session = made.row.number;
+  made.link.state = link_state::live;
+  commit({put_session{made.row}, put_link{made.link}});
+  disk_.add({{put_session{made.row}}, {}, 0});
+  return made;
+}
+
+void gateway::step(live_session& in) {
+  auto const choice = dice(100);
+  if (choice < 2) return close(in);
+  if (choice < 6) return expire(in);
+  if (choice < 12) return notify(in);
+  if (in.open.empty() || (choice < 35 && in.open.size() < 4)) return accept(in);
+  auto const& first = in.open.front();
+  if (first.started_at != 0) return finish(in);
+  if (first.generation == 0 || dice(8) == 0) return send(in);  // a resend is harmless: the kernel knows the id
+  start(in);
+}
+
+void gateway::accept(live_session& in) {
+  cell_record cell;
+  cell.session = in.row.number;
+  cell.number = ++in.last_cell;
+  cell.cell = cell_id("c-" + std::to_string(cell.number));
+  cell.code.fill(static_cast<std::uint8_t>(cell.number));
+  cell.queued_at = now;
+  in.open.push_back(cell);
+  if (wrong_ == mistake::swap) ledger_.write({event::sent, cell.session, cell.number, 0});
+  commit({put_cell{cell}, put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")"}}});
+  ledger_.write({event::told, cell.session, cell.number, 0});
+  disk_.add({{put_cell{cell}}, {}, 0});
+}
+
+void gateway::send(live_session& in) {
+  auto& cell = in.open.front();
+  cell.kernel = in.link.kernel;
+  cell.generation = ++in.link.generation;
+  commit({put_cell{cell}, put_link{in.link}});
+  ledger_.write({event::sent, cell.session, cell.number, 0});
+}
+
+void gateway::start(live_session& in) {
+  auto& cell = in.open.front();
+  cell.status = cell_status::running;
+  cell.started_at = now + 1;
+  ++in.link.last_seq;
+  entry const ack{event::start_acked, cell.session, cell.number, in.link.last_seq};
+  if (wrong_ == mistake::ack_first) ledger_.write(ack);
+  commit({put_cell{cell}, erase_outbox{cell.session, cell.number}, put_link{in.link}});
+  ledger_.write(ack);
+}
+
+void gateway::finish(live_session& in) {
+  auto cell = in.open.front();
+  in.open.pop_front();
+  cell.status = static_cast<cell_status>(2 + dice(6));
+  cell.finished_at = now + 2;
+  ++in.link.last_seq;
+  cell.result = std::to_string(in.link.last_seq);
+  changes result{put_cell{cell}, put_link{in.link}};
+  changes unit{put_cell{cell}};
+  for (auto const& notice : must(stores_.notices(cell.session))) {
+    result.push_back(erase_notice{cell.session, notice.notice});
+    unit.push_back(erase_notice{cell.session, notice.notice});
+  }
+  entry const ack{event::result_acked, cell.session, cell.number, in.link.last_seq};
+  if (wrong_ == mistake::ack_first) ledger_.write(ack);
+  commit(result);
+  ledger_.write(ack);
+  changes const drop{erase_cell{cell.session, cell.number}};
+  if (wrong_ == mistake::drop_first) commit(drop);
+  disk_.add({unit, drop, 0});
+}
+
+void gateway::expire(live_session& in) {
+  // Only what is in `disk` and final goes; the store itself passes over the rest.
+  if (in.last_cell < in.expired + 8) return;
+  ++in.expired;
+  disk_.add({{expire_cell{in.row.number, in.expired}}, {}, 0});
+}
+
+void gateway::notify(live_session& in) {
+  notice_record notice;
+  notice.notice = notice_id("n-" + std::to_string(random_()) + "-" + std::to_string(++next_notice_));
+  notice.session = in.row.number;
+  notice.kind = "restarted";
+  if (dice(2) == 0)
+    commit({put_notice{notice}});
+  else
+    disk_.add({{put_notice{notice}}, {}, 0});
+}
+
+void gateway::close(live_session& in) {
+  auto const number = in.row.number;
+  ledger_.write({event::closing, number, 0, 0});
+  commit({erase_session{number}, erase_link{in.link.kernel}});
+  disk_.add({{erase_session{number}}, {}, number});
+  in = create(in.row.key.session);
+}
+
+void gateway::after_disk() {
+  for (auto const& done : disk_.take_done()) {
+    if (!done.then_in_boot.empty()) commit(done.then_in_boot);
+    if (done.closed != 0) ledger_.write({event::closed, done.closed, 0, 0});
+  }
+}
+
+}  // namespace holdfast::storage::crash

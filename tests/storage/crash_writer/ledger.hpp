@@ -1,0 +1,64 @@
+// What went out of the process and cannot be taken back, written down by write(2) at that moment: the other side's memory.
+// The writer appends; the test reads it after the writer's death and holds the stores to it.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace holdfast::storage::crash {
+
+enum class event : char {
+  told = 'a',          // cell.accepted went to the client
+  sent = 's',          // execute went to the kernel
+  start_acked = 'k',   // the kernel may forget that it started
+  result_acked = 'r',  // the kernel may forget the result; the client has it
+  closing = 'z',       // the session's erasure is about to begin
+  closed = 'x',        // the client was told that the session is gone
+};
+
+struct entry {
+  event what = event::told;
+  std::uint64_t session = 0;
+  std::uint64_t cell = 0;
+  std::uint64_t seq = 0;
+};
+
+class ledger {
+ public:
+  explicit ledger(std::string const& path) : file_(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) {
+    if (file_ < 0) throw std::runtime_error("cannot open the ledger");
+  }
+  ~ledger() { ::close(file_); }
+  ledger(ledger const&) = delete;
+  ledger& operator=(ledger const&) = delete;
+
+  void write(entry const& of) {
+    std::ostringstream line;
+    line << static_cast<char>(of.what) << ' ' << of.session << ' ' << of.cell << ' ' << of.seq << '\n';
+    auto const text = line.str();
+    if (::write(file_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw std::runtime_error("ledger");
+  }
+
+ private:
+  int file_;
+};
+
+inline std::vector<entry> read_ledger(std::string const& path) {
+  std::vector<entry> all;
+  std::ifstream in(path);
+  char what = 0;
+  for (entry one; in >> what >> one.session >> one.cell >> one.seq;) {
+    one.what = static_cast<event>(what);
+    all.push_back(one);
+  }
+  return all;
+}
+
+}  // namespace holdfast::storage::crash
