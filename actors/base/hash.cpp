@@ -36,6 +36,7 @@ std::string hex(std::span<std::uint8_t const> bytes) {
 
 std::string random_hex(std::size_t bytes) {
   need_sodium();
+  if (bytes == 0) return {};
   std::vector<std::uint8_t> random(bytes);
   randombytes_buf(random.data(), random.size());
   auto text = hex(random);
@@ -44,7 +45,7 @@ std::string random_hex(std::size_t bytes) {
 }
 
 bool equal_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
+  return a.size() == b.size() && (a.empty() || sodium_memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 }  // namespace holdfast

@@ -105,6 +105,9 @@ struct stop_session_kernel {
 /// The gateway ends: waiting calls get their current results, kernels are let go, the actor ends.
 struct wind_down {};
 
+/// From a session that has left context.sessions.
+struct session_ended {};
+
 // ---- disk store -------------------------------------------------------------------------------------------------------
 
 /// Commits one unit to `disk`, grouped with others; answers disk_committed with the same tag to `asker`, if there is one.
@@ -148,6 +151,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_dead)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::stop_session_kernel)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::wind_down)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::session_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::commit_to_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::disk_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_remains)

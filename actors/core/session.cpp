@@ -171,7 +171,10 @@ void session_state::on_wind_down() {
   on_retire();
 }
 
-void session_state::on_retire() { self->send(self, retire{}); }
+void session_state::on_retire() {
+  self->send(shared->supervisor, session_ended{});
+  self->send(self, retire{});
+}
 
 // ---- what lists show ----
 

@@ -19,15 +19,6 @@
 
 namespace holdfast::core {
 
-/// To itself: the sessions have been told to wind down; end when the stores are settled.
-struct end_gateway {};
-
-}  // namespace holdfast::core
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_gateway)
-
-namespace holdfast::core {
-
 namespace {
 
 using std::chrono::steady_clock;
@@ -55,6 +46,7 @@ struct supervisor_state {
   session_number last_session = 0;
   std::vector<caf::actor> fronts;            // that have asked anything: told when the gateway ends
   std::vector<reply_to> shutdown_waiters;
+  std::size_t kernels_left = 0;
   std::optional<steady_time> end_by;         // a store that does not settle must not hold the end up
 
   void start() {
@@ -169,7 +161,7 @@ struct supervisor_state {
   void on_committed(disk_committed const& committed) {
     moves.on_committed(committed);
     if (!shared->to_disk.empty()) schedule_flush();
-    if (shared->shutting_down) end_if_settled();
+    end_if_settled();
   }
 
   void on_wake() {
@@ -181,7 +173,9 @@ struct supervisor_state {
     } else if (flush_at) {
       wake.at(self, *flush_at);
     }
-    if (end_by && *end_by <= now) end();
+    if (!end_by) return;
+    if (*end_by <= now) end();
+    else wake.at(self, *end_by);
   }
 
   // ---- the end ----
@@ -194,19 +188,15 @@ struct supervisor_state {
     auto const left = kernels().size();
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{});
     kernels_left = left;
-    self->send(self, end_gateway{});
-  }
-  std::size_t kernels_left = 0;
-
-  void on_end_gateway() {
     end_by = steady_clock::now() + shared->settings.scaled(defaults::settle_deadline);
     wake.at(self, *end_by);
-    moves.flush();
     end_if_settled();
   }
 
+  /// Ends once every session has wound down and `disk` has what they recorded.
   void end_if_settled() {
-    if (!shared->sessions.empty()) return self->send(self, end_gateway{});  // they were told; their turn comes before this
+    if (!shared->shutting_down || !shared->sessions.empty()) return;
+    moves.flush();
     if (moves.is_idle()) end();
   }
 
@@ -260,7 +250,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared) {
         [state](connection_closed const& closed) { state->shared->events.unsubscribe(closed.front, closed.connection); },
         [state](move_soon) { state->schedule_flush(); },
         [state](disk_committed const& committed) { state->on_committed(committed); },
-        [state](end_gateway) { state->on_end_gateway(); },
+        [state](session_ended) { state->end_if_settled(); },
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();
         },

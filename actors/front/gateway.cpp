@@ -2,6 +2,7 @@
 
 #include <boost/json/parse.hpp>
 
+#include "actors/base/home.hpp"
 #include "actors/base/log.hpp"
 #include "actors/front/gateway_parts.hpp"
 #include "actors/front/result_reader.hpp"
@@ -120,6 +121,8 @@ void gateway::start() {
   if (parts_->runtime) raise({error_code::busy, "cannot start the gateway: it has been started before; make another one", {}});
   auto settings = front::merge_settings(parts_->configuration);
   if (!settings) raise(settings.error());
+  if (auto prepared = prepare_home(settings->home); !prepared) raise(prepared.error());
+  if (auto opened = log::open(settings->home / "daemon.log"); !opened) raise(opened.error());
   if (!parts_->callbacks) parts_->callbacks = std::make_unique<front::callback_thread>();
   auto started = front::runtime::start({std::move(*settings), parts_->configuration.listen, parts_->start_core});
   if (!started) raise(started.error());

@@ -9,7 +9,7 @@ method list_method() {
           .sentence = "Lists notices that neither rode on a result nor were acked, oldest first.",
           .params = {owner_param(), {.name = "child", .type = param_type::id, .sentence = "only this child's"},
                      {.name = "session", .type = param_type::id, .sentence = "only this session's"}, limit_param(), after_param()},
-          .result = "{items, next}: rows of notice, owner, child, session, kind, text, at, details",
+          .result = "{items, next} of notices, each with its owner, child and session",
           .errors = {},
           .examples = {{"{}", R"({"items": [], "next": null})"}},
           .build = [](arguments const& given) {

@@ -40,7 +40,6 @@ class json_fields {
   bool failed() const { return !problem_.empty(); }
   /// Keeps "cannot read WHAT: field KEY is FOUND, wanted WANTED", unless a mistake is kept already.
   void fail(std::string_view key, std::string_view found, std::string_view wanted);
-  std::string_view what() const { return what_; }
 
  private:
   boost::json::value const* required(std::string_view key, std::string_view wanted);

@@ -10,7 +10,7 @@
 //
 // Threads: every function may be called from any thread, and from the callbacks. All callbacks of a gateway come one after
 // the other on one thread of the gateway's own. The gateway installs no signal handlers, writes to neither stdout nor stderr
-// (its log is HOME/daemon.log), and does not change the working directory.
+// (its log is HOME/daemon.log, one per process: that of the gateway started last), and does not change the working directory.
 //
 // One process at a time may have a home: a daemon or a gateway.
 #pragma once

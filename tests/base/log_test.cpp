@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <regex>
+#include <algorithm>
+#include <filesystem>
 
 #include <catch2/catch.hpp>
 
@@ -38,7 +39,10 @@ TEST_CASE("the log is off until it is opened and after it is closed") {
   auto const text = read_file(directory / "daemon.log");
   CHECK(text.find("before") == std::string::npos);
   CHECK(text.find("after") == std::string::npos);
-  CHECK(std::regex_match(text, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info during gateway 7 started\n)")));
+  auto shape = text;
+  for (auto& c : shape)
+    if (c >= '0' && c <= '9') c = '9';
+  CHECK(shape == "9999-99-99T99:99:99.999Z info during gateway 9 started\n");
 }
 
 TEST_CASE("a level below the least one is not written") {

@@ -67,9 +67,8 @@ class RunOutlivesItsDaemonTest(DaemonCase):
         process = self.start_gated()
         process.send_signal(signal.SIGSTOP)  # or it would start the next daemon at once
         processes.end_all([self.daemon.serving()])
-        spool = self.daemon.run_directories()[0] / "spool"
         self.gate.touch()
-        wait_until(lambda: b'"done"' in spool.read_bytes(), "the done record in the spool")
+        self.daemon.wait_spooled("done", "c1")
         process.send_signal(signal.SIGCONT)
         stdout, stderr, code = self.finish(process)
 

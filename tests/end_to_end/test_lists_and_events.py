@@ -84,7 +84,10 @@ class CellListTest(SharedDaemonCase):
         self.client.wait_streamed("c1", "before")
         self.start_cell("1", "c2")
 
-        self.assertEqual([row["status"] for row in self.cells()["items"]], ["queued", "running"])
+        rows = self.cells()["items"]
+
+        self.assertEqual([row["status"] for row in rows], ["queued", "running"])
+        self.assertEqual(rows[1]["output_bytes"], len("before\n"))
         pending.result()
 
 

@@ -65,8 +65,8 @@ class QueueTest(SharedDaemonCase):
         self.assertTrue(self.call("cell.wait", cell="c1")["final"])
 
     def test_the_65th_waiting_cell_is_refused_and_runs_nothing(self):
-        # One more might be meant by 64 in the queue: the running one. So the refusal comes with the 65th or 66th cell.
-        self.start_cell("import time; time.sleep(1.5)", "running")
+        self.start_cell("import time\nprint('before', flush=True)\ntime.sleep(1.5)", "running")
+        self.client.wait_streamed("running", "before")
         for number in range(64):
             self.call("run", code="1", cell=f"w{number}", wait_ms=0)
 

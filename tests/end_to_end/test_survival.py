@@ -125,9 +125,7 @@ class RunningCellSurvivesTest(DaemonCase):
     def test_a_cell_that_ends_while_the_daemon_is_down_is_delivered(self):
         pid = self.start_appending(0.3)
         self.daemon.kill()
-        # The spool of the kernel tells that the cell is done.
-        spool = self.daemon.run_directories()[0] / "spool"
-        wait_until(lambda: b'"done"' in spool.read_bytes(), "the done record in the spool")
+        self.daemon.wait_spooled("done", "c1")
         self.daemon.start()
 
         self.assert_complete_once(self.daemon.call("cell.wait", cell="c1"), pid)
@@ -136,8 +134,7 @@ class RunningCellSurvivesTest(DaemonCase):
         pid = self.start_appending(0.3)
         kernel = processes.identify(pid)
         self.daemon.kill()
-        spool = self.daemon.run_directories()[0] / "spool"
-        wait_until(lambda: b'"done"' in spool.read_bytes(), "the done record in the spool")
+        self.daemon.wait_spooled("done", "c1")
         processes.end_all([kernel])
         self.daemon.start()
 

@@ -93,10 +93,9 @@ class Scenario:
         """What the row presupposes about the cell is true before anything is killed."""
         if self.victim not in ("kernel", "both"):
             return
-        word = {rows.lost: b'"started"', rows.in_the_spool: b'"done"'}.get(self.row)
-        if word:
-            spool = self.daemon.run_directories()[0] / "spool"
-            wait_until(lambda: word in spool.read_bytes(), f"{word.decode()} in the spool", HELD_UP_MS / 1000)
+        kind = {rows.lost: "started", rows.in_the_spool: "done"}.get(self.row)
+        if kind:
+            self.daemon.wait_spooled(kind, self.cell, HELD_UP_MS / 1000)
 
     def kernels(self):
         """Identities of this home's kernels: the children of its nursery."""

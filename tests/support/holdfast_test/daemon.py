@@ -6,6 +6,7 @@ up needs no daemon and never touches anybody else's processes.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -195,6 +196,15 @@ class Daemon:
 
     def run_directories(self):
         return sorted((self.home / "run").glob("k-*"))
+
+    def wait_spooled(self, kind, cell, seconds=10.0):
+        """Returns once a kernel has put that frame (`started`, `done`) of that cell into its spool: it outlives the kernel then."""
+        frame = re.compile(rb'"type":\s*"%s",\s*"cell":\s*"%s"' % (kind.encode(), cell.encode()))
+
+        def is_there():
+            return any(frame.search(path.read_bytes()) for path in self.home.glob("run/*/spool"))
+
+        wait_until(is_there, f"{kind} of {cell} in a spool", seconds)
 
     def processes(self):
         """Identities of everything alive that this home's daemons started, directly or not; the daemon is one of them."""
