@@ -103,7 +103,9 @@ struct stop_session_kernel {
   kernel_id kernel;
 };
 /// The gateway ends: waiting calls get their current results, kernels are let go, the actor ends.
-struct wind_down {};
+struct wind_down {
+  bool end_kernels = false;  // each is ended first, a running cell as interrupted
+};
 
 /// From a session that has left context.sessions.
 struct session_ended {};

@@ -157,7 +157,12 @@ void session_state::on_wake() {
   if (due(dispatch_retry_at)) dispatch();
 }
 
-void session_state::on_wind_down() {
+void session_state::on_wind_down(bool end_kernels) {
+  if (end_kernels && kernel_) {
+    ending_kernel = true;
+    if (!cells.empty() && cells.front().sent && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+    return end_kernel_for("shutdown", end_kernel::how::kill);
+  }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   for (auto& cell : cells) {
     for (auto& each : cell.waiters) answer_current(cell, each.to, "the daemon was stopped; the cell goes on in its kernel");
@@ -236,7 +241,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
     return {
         [state](session_call& call) { state->on_call(call); },
         [state](stop_session_kernel const& order) { state->on_stop(order); },
-        [state](wind_down) { state->on_wind_down(); },
+        [state](wind_down order) { state->on_wind_down(order.end_kernels); },
         [state](kernel_live const& told) { state->on_live(told); },
         [state](kernel_start_failed const& told) { state->on_start_failed(told); },
         [state](kernel_attached const& told) { state->on_attached(told); },

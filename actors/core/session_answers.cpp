@@ -88,7 +88,8 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
   params.text("owner", row_.key.owner);
   if (row_.key.child.empty()) params.null("child");
   else params.text("child", row_.key.child);
-  params.text("session", row_.key.session).text("cell", cell.row.cell.text).text("stream", to_string(which));
+  params.text("session", row_.key.session).text("cell", cell.row.cell.text).number("seq", ++to.seq).text("stream", to_string(which));
+  // dropped_bytes stays last: a front adds what it had to drop itself.
   params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
   to.offset = offset + text.size();

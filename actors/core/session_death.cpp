@@ -37,6 +37,11 @@ storage::notice_record session_state::make_notice(std::string kind, std::string 
           "{\"jobs\":[],\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}", now_ms()};
 }
 
+void session_state::add_notice(storage::notice_record notice) {
+  publish("notice", notice_json(notice));
+  notices.push_back(std::move(notice));
+}
+
 /// Nothing ran in it: those who wait for acceptance are refused, cells that were accepted for an earlier kernel end as an error.
 void session_state::on_start_failed(kernel_start_failed const& told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
@@ -66,7 +71,8 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   }
   while (!arrivals.empty()) refuse_front(told.problem);
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
-  if (closing) on_close_ready();
+  if (closing) return on_close_ready();
+  if (ending_kernel) on_wind_down(false);
 }
 
 /// Decides what became of a cell that was with the dead kernel, by the table of outcome.hpp.
@@ -153,7 +159,7 @@ void session_state::on_dead(kernel_dead told) {
     store_retry_at = steady_clock::now() + defaults::store_retry;
     return wake_at(*store_retry_at);
   }
-  if (notice) notices.push_back(std::move(*notice));
+  if (notice) add_notice(std::move(*notice));
   shared->move_later(row_.number);
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? *ordered : death.cause) + "\"}");
@@ -167,6 +173,7 @@ void session_state::on_dead(kernel_dead told) {
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
   for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, stopped->to_json());
   if (closing) return on_close_ready();
+  if (ending_kernel) return on_wind_down(false);
   advance();
 }
 

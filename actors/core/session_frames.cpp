@@ -48,7 +48,7 @@ void session_state::on_live(kernel_live const& told) {
     return end_kernel_for("its start could not be recorded", end_kernel::how::kill);
   }
   kernel_->row = std::move(link);
-  if (notice) notices.push_back(std::move(*notice));
+  if (notice) add_notice(std::move(*notice));
   publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + kernel_->row.reason + "\"}");
   advance();
 }
@@ -77,7 +77,7 @@ void session_state::on_attached(kernel_attached const& told) {
     unit.push_back(storage::put_notice{*notice});
   }
   if (shared->commit(unit)) kernel_->row = std::move(link);
-  if (notice) notices.push_back(std::move(*notice));
+  if (notice) add_notice(std::move(*notice));
   kernel_->attached = kernel_->was_attached = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.

@@ -26,6 +26,7 @@ struct waiter {
   std::optional<steady_time> until;  // none: until final
   bool stream = false;
   std::uint64_t offset = 0;  // of the next text to notify
+  std::uint64_t seq = 0;     // of its last cell.stream
 };
 
 /// An accepted cell that is not final.
@@ -77,6 +78,7 @@ struct session_state final : session_face {
   std::optional<steady_time> store_retry_at;
   std::optional<steady_time> dispatch_retry_at;
   bool closing = false;
+  bool ending_kernel = false;        // the gateway ends, and its kernels with it
   alarm wake;
 
   // session_face
@@ -94,7 +96,7 @@ struct session_state final : session_face {
   void advance();
   void on_wake();
   void on_disk_committed(disk_committed const& answer);
-  void on_wind_down();
+  void on_wind_down(bool end_kernels);
   void on_retire();
   caf::actor address() const { return caf::actor_cast<caf::actor>(self); }
   void wake_at(steady_time when) { wake.at(self, when); }
@@ -131,6 +133,8 @@ struct session_state final : session_face {
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);
   void settle(live_cell& cell, kernel_dead const& told, storage::changes& unit, std::vector<std::string>& lost);
+  /// Recorded already: rides on the next result.
+  void add_notice(storage::notice_record notice);
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const;
 
   // session_ending.cpp

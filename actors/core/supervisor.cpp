@@ -180,14 +180,13 @@ struct supervisor_state {
 
   // ---- the end ----
 
-  void on_shut_down(reply_to const& from) {
+  void on_shut_down(reply_to const& from, bool end_kernels) {
     shutdown_waiters.push_back(from);
     if (shared->shutting_down) return;
     shared->shutting_down = true;
-    log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels().size());
-    auto const left = kernels().size();
-    for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{});
-    kernels_left = left;
+    kernels_left = end_kernels ? 0 : kernels().size();
+    log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels_left);
+    for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{end_kernels});
     end_by = steady_clock::now() + shared->settings.scaled(defaults::settle_deadline);
     wake.at(self, *end_by);
     end_if_settled();
@@ -226,7 +225,7 @@ struct supervisor_state {
           else if constexpr (std::is_same_v<request, subscribe_events>) {
             auto const made = shared->events.subscribe(from, what);
             answer_text(from, "{\"seq\":" + std::to_string(made.seq) + ",\"missed\":" + std::to_string(made.missed) + "}");
-          } else on_shut_down(from);
+          } else on_shut_down(from, what.kernels);
         },
         call.what);
   }

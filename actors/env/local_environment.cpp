@@ -207,8 +207,10 @@ struct local_state {
   void on_hello(nursery& from, link::hello const& message) {
     from.now = nursery::phase::attached;
     from.retry_delay = milliseconds{0};
-    if (!(from.row.process == message.process)) {
+    auto const python = message.python.empty() ? from.row.python : message.python;
+    if (!(from.row.process == message.process) || from.row.python != python) {
       from.row.process = message.process;
+      from.row.python = python;  // a shim on PATH is not what runs
       options.record({storage::put_nursery{from.row}});
     }
     if (!from.watch) {

@@ -4,8 +4,8 @@
 namespace holdfast::front {
 namespace {
 
-constexpr std::string_view session_row = R"({"session": "default", "owner": "default", "child": null, "state": "idle",
- "kernels": ["k-01KGA5DT00000000000000000K"], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
+constexpr std::string_view session_row = R"({"session": "default", "owner": "default", "child": null, "state": "new",
+ "kernels": [], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
  "created_at": "2026-01-31T12:00:00.000Z"})";
 
 method list_method() {
@@ -18,8 +18,8 @@ method list_method() {
           .result = "{items, next} of session rows",
           .errors = {},
           .examples = {{R"({"owner": "default"})",
-                        R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "idle",
-            "kernels": ["k-01KGA5DT00000000000000000K"], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
+                        R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "new",
+            "kernels": [], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
             "created_at": "2026-01-31T12:00:00.000Z"}], "next": null})"}},
           .build = [](arguments const& given) {
             return to_supervisor(list_sessions{given.optional_text("owner"), given.optional_text("child"), given.optional_text("state"),

@@ -45,6 +45,7 @@ hello read_hello(json_fields& in, std::string& problem) {
   }
   in.list("jobs");  // none are known yet, but the field is part of protocol 1
   message.dropped = in.number("dropped");
+  message.python = in.optional_text("python").value_or("");
   return message;
 }
 
@@ -80,6 +81,7 @@ std::string to_json(hello const& message) {
       .json("cells", json_list(message.cells, cell))
       .json("jobs", "[]")
       .number("dropped", message.dropped)
+      .text("python", message.python)
       .take();
 }
 

@@ -43,6 +43,7 @@ struct hello {
   bool ready = false;
   std::vector<open_cell> cells;
   std::uint64_t dropped = 0;  // output bytes that fell out of the journal unsent
+  std::string python;         // sys.executable, as the interpreter itself says; empty when not said
 };
 
 struct refused {

@@ -6,7 +6,7 @@ namespace holdfast::cli {
 
 std::string human_duration(std::int64_t milliseconds) {
   auto const seconds = static_cast<double>(milliseconds) / 1000;
-  if (seconds < 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 1) return fmt::format("{} ms", milliseconds);
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);

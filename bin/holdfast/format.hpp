@@ -7,7 +7,7 @@
 
 namespace holdfast::cli {
 
-/// "0.25 s", "3.2 s", "25 s", "12 min", "3 h", "9 d": two significant digits are enough for a table.
+/// "250 ms", "3.2 s", "25 s", "12 min", "3 h", "9 d": two significant digits are enough for a table.
 std::string human_duration(std::int64_t milliseconds);
 /// "512 B", "3.1 KiB", "15 MiB".
 std::string human_bytes(std::int64_t bytes);

@@ -67,7 +67,7 @@ TEST_CASE("an exception shows its traceback and how the cell ended") {
       R"({"cell": "c-1", "status": "error", "final": true, "duration_ms": 200,
           "error": {"name": "NameError", "message": "x", "traceback": "Traceback ...\nNameError: x"}})"));
 
-  CHECK(shown.after == "Traceback ...\nNameError: x\n[cell c-1: error after 0.20 s]\n");
+  CHECK(shown.after == "Traceback ...\nNameError: x\n[cell c-1: error after 200 ms]\n");
 }
 
 TEST_CASE("a lost cell names the cause and that its effects are unknown") {
@@ -98,7 +98,7 @@ TEST_CASE("a cell's source cannot steer the terminal from a table") {
 }
 
 TEST_CASE("numbers are short") {
-  CHECK(human_duration(250) == "0.25 s");
+  CHECK(human_duration(250) == "250 ms");
   CHECK(human_duration(3200) == "3.2 s");
   CHECK(human_duration(720'000) == "12 min");
   CHECK(human_bytes(512) == "512 B");

@@ -17,7 +17,6 @@ def fault_case(victim):
         def test(self):
             Scenario(self, self.daemon, name, victim, outcomes).run()
 
-        test.__doc__ = f"{victim} killed at {name}: {getattr(outcomes, victim).__doc__.splitlines()[0]}"
         return test
 
     tests = {
@@ -25,4 +24,4 @@ def fault_case(victim):
         for name, outcomes in TABLE.items()
         if getattr(outcomes, victim) is not None
     }
-    return type(f"{victim.capitalize()}KilledTest", (FaultCase,), tests)
+    return type(f"{victim.capitalize()}KilledTest", (FaultCase,), {**tests, "__module__": f"test_{victim}"})

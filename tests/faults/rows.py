@@ -77,5 +77,12 @@ def recorded(scenario):
 
 
 def untouched(scenario):
-    """No row: it was not the cell's kernel that died, and not its daemon. A normal result."""
-    _ok(scenario, _final(scenario))
+    """No row: neither the daemon nor a kernel that had the cell died. Its call gets a normal result."""
+    _ok(scenario, scenario.pending.result(60))
+
+
+def interrupted(scenario):
+    """Proven dead after its cell was asked to end: interrupted, with the output up to then, and no second run."""
+    result = _final(scenario)
+    scenario.test.assertEqual((result["status"], result["stdout"]), ("interrupted", "out\n"), result)
+    scenario.test.assertEqual(scenario.effects(), 1)

@@ -3,10 +3,10 @@
 None: there is nothing of that kind to kill at that step.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
-from rows import exited, in_the_spool, lost, not_recorded, recorded, requeued, resent, unknown_cause, untouched
+from rows import exited, in_the_spool, interrupted, lost, not_recorded, recorded, requeued, resent, unknown_cause, untouched
 
 Row = Optional[Callable]
 
@@ -17,23 +17,26 @@ class Outcomes:
     kernel: Row
     nursery: Row
     both: Row  # daemon and kernel
-    cell: str = "ends"  # what the cell does besides its effect: `ends`, `exits` (os._exit(3)) or `is_interrupted` (and goes on)
+    # What the cell does after its effect: `ends`, `waits`, `exits` (os._exit(3)) or `is_interrupted` (and goes on to its end).
+    # Left out, it ends, but waits where it is to be lost: there it has to be in mid-cell for as long as it takes.
+    cell: Optional[str] = None
     skip: int = 0  # hits that pass before the one that counts
 
 
-# Before a kernel exists, accepted or not, killing "the kernel" is nothing.
+# A cell is accepted once its kernel is acquired: on a cold session that is when the spawn is answered.
 AT_SPAWN = Outcomes(daemon=not_recorded, kernel=None, nursery=untouched, both=None)
+FORKED = Outcomes(daemon=not_recorded, kernel=untouched, nursery=untouched, both=not_recorded)
 UNSENT = Outcomes(daemon=resent, kernel=requeued, nursery=untouched, both=requeued)
 SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
 DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
 
 GATEWAY = {
-    "core.before_accept_recorded": Outcomes(daemon=not_recorded, kernel=untouched, nursery=untouched, both=not_recorded),
+    "core.before_accept_recorded": FORKED,
     "core.after_accept_recorded": UNSENT,
     "core.before_spawn_requested": AT_SPAWN,
-    "core.after_spawn_recorded": UNSENT,
-    "core.before_attach_sent": UNSENT,
+    "core.after_spawn_recorded": AT_SPAWN,
+    "core.before_attach_sent": replace(UNSENT, skip=1),  # the first is the nursery's
     "core.after_hello": UNSENT,
     "link.before_execute_sent": UNSENT,
     "link.after_execute_sent": SENT,
@@ -59,13 +62,15 @@ KERNEL = {
     "kernel.after_started_sent": SENT,
     "kernel.before_output_sent": SENT,
     "kernel.after_output_sent": SENT,
-    "kernel.before_done_spooled": SENT,
+    "kernel.before_done_spooled": replace(SENT, cell="ends"),
     "kernel.after_done_spooled": DONE,
     "kernel.before_done_sent": DONE,
     "kernel.after_done_sent": DONE,
     "kernel.before_ack_processed": SENT,
     "kernel.after_ack_processed": SENT,
-    "kernel.before_ack_sent": Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost, cell="is_interrupted"),
+    "kernel.before_ack_sent": Outcomes(
+        daemon=resent, kernel=interrupted, nursery=untouched, both=lost, cell="is_interrupted"
+    ),
 }
 
 _EXIT = {"kernel": None, "both": None, "cell": "exits"}
@@ -73,9 +78,9 @@ NURSERY = {
     "nursery.before_hello_sent": AT_SPAWN,
     "nursery.after_hello_sent": AT_SPAWN,
     "nursery.before_spawn": AT_SPAWN,
-    "nursery.after_fork": UNSENT,
-    "nursery.before_spawned_sent": UNSENT,
-    "nursery.after_spawned_sent": UNSENT,
+    "nursery.after_fork": FORKED,
+    "nursery.before_spawned_sent": FORKED,
+    "nursery.after_spawned_sent": SENT,
     "nursery.before_ack_processed": SENT,
     "nursery.after_ack_processed": SENT,
     "nursery.before_ack_sent": SENT,

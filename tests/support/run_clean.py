@@ -84,8 +84,12 @@ def end_left(left):
 
 
 def left_files(scratch):
-    """Paths that the module left in its TMPDIR."""
-    return sorted(os.path.join(directory, name) for directory, folders, files in os.walk(scratch) for name in folders + files)
+    """What the module left in its TMPDIR: the entries there, each with the number of files below it."""
+    left = []
+    for entry in sorted(os.scandir(scratch), key=lambda entry: entry.name):
+        count = sum(len(files) for _, _, files in os.walk(entry.path)) if entry.is_dir(follow_symlinks=False) else 0
+        left.append(f"{entry.path} ({count} files below)" if count else entry.path)
+    return left
 
 
 def main():

@@ -2,6 +2,7 @@
 
 import hmac
 import os
+import sys
 
 from . import frames, limits
 
@@ -94,4 +95,5 @@ class Handshake:
         identity = self.identity
         return {'type': 'hello', 'protocol': limits.PROTOCOL, 'program': self.program, 'epoch': self.epoch, 'ack': window.ack,
                 'first': window.first, 'boot_id': identity.boot_id, 'pid_namespace': identity.pid_namespace, 'pid': identity.pid,
-                'start_time': identity.start_time, 'ready': True, 'cells': cells, 'jobs': jobs, 'dropped': dropped}
+                'start_time': identity.start_time, 'ready': True, 'cells': cells, 'jobs': jobs, 'dropped': dropped,
+                'python': sys.executable}

@@ -212,15 +212,9 @@ class Daemon:
         return processes.find(lambda pid: processes.has_environment(pid, mark))
 
     def nurseries(self):
-        """Identities of this home's nurseries: the parents of kernels, or else what runs the nursery's program childless."""
-        return [
-            identity
-            for identity in processes.find(lambda pid: "nursery.py" in processes.command_line(pid))
-            if identity in self.processes() and not self._has_program_parent(identity.pid)
-        ]
-
-    def _has_program_parent(self, pid):
-        return "nursery.py" in processes.command_line(processes.parent_of(pid) or 0)
+        """Identities of this home's nurseries: they run the program and were not forked by another process that does."""
+        running = {identity.pid: identity for identity in self.processes() if _runs_the_program(identity.pid)}
+        return [identity for pid, identity in running.items() if processes.parent_of(pid) not in running]
 
     def log(self):
         """daemon.log as it stands."""
@@ -261,3 +255,7 @@ class Daemon:
         for _ in range(2):
             processes.end_all(self.processes())
         shutil.rmtree(self.directory, ignore_errors=False)
+
+
+def _runs_the_program(pid):
+    return any(word.endswith("/nursery.py") for word in processes.command_line(pid).split())
