@@ -28,17 +28,6 @@ tl::unexpected<error> refuse_errno(char const* what, fs::path const& path) {
   return refuse(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
 }
 
-/// Missing parents are made private as well: what is above the home is in a user's own directory.
-result<void> make_private(fs::path const& path) {
-  if (path.has_parent_path() && path.parent_path() != path) {
-    struct stat found {};
-    if (::stat(path.parent_path().c_str(), &found) == -1 && errno == ENOENT)
-      if (auto made = make_private(path.parent_path()); !made) return made;
-  }
-  if (::mkdir(path.c_str(), 0700) == -1 && errno != EEXIST) return refuse_errno("make directory", path);
-  return {};
-}
-
 /// A directory of ours that nobody else may enter; an empty one is made so.
 result<void> check_private(fs::path const& path) {
   struct stat found {};
@@ -97,12 +86,22 @@ tl::unexpected<error> taken(fs::path const& home, int fd) {
 
 }  // namespace
 
+result<void> make_private_directories(fs::path const& path) {
+  if (path.has_parent_path() && path.parent_path() != path) {
+    struct stat found {};
+    if (::stat(path.parent_path().c_str(), &found) == -1 && errno == ENOENT)
+      if (auto made = make_private_directories(path.parent_path()); !made) return made;
+  }
+  if (::mkdir(path.c_str(), 0700) == -1 && errno != EEXIST) return refuse_errno("make directory", path);
+  return {};
+}
+
 result<void> prepare_home(fs::path const& home) {
-  if (auto made = make_private(home); !made) return made;
+  if (auto made = make_private_directories(home); !made) return made;
   if (auto fine = check_private(home); !fine) return fine;
   if (auto fine = check_local(home); !fine) return fine;
   for (auto const* name : directories) {
-    if (auto made = make_private(home / name); !made) return made;
+    if (auto made = make_private_directories(home / name); !made) return made;
     if (auto fine = check_private(home / name); !fine) return fine;
   }
   return {};

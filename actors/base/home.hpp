@@ -17,6 +17,9 @@ namespace holdfast {
 /// another user, and one that others may enter, unless it is empty: that one is closed to them.
 result<void> prepare_home(std::filesystem::path const& home);
 
+/// Makes a directory and those above it that are missing, all 0700. The error names the one that could not be made.
+result<void> make_private_directories(std::filesystem::path const& path);
+
 /// Holds the home while it lives.
 class home_lock {
  public:

@@ -93,8 +93,9 @@ bool session_state::accept_front() {
     refuse_front({error_code::kernel_changed, "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more", {}});
     return true;
   }
-  if (cells.size() >= defaults::max_queue_per_session) {
-    refuse_front({error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(cells.size()) + " cells waiting; wait for one", {}});
+  auto const waiting = cells.size() - (!cells.empty() && cells.front().sent ? 1 : 0);
+  if (waiting >= defaults::max_queue_per_session) {
+    refuse_front({error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one", {}});
     return true;
   }
   if (!on_disk) {

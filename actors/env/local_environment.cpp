@@ -13,6 +13,7 @@
 #include "actors/base/defaults.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
+#include "actors/base/home.hpp"
 #include "actors/base/identity.hpp"
 #include "actors/base/start_process.hpp"
 #include "actors/base/unix_socket.hpp"
@@ -127,9 +128,7 @@ struct local_state {
     message.first_grace_ms = static_cast<std::uint64_t>(settings.scaled(defaults::first_grace).count());
     message.interrupt_grace_ms = static_cast<std::uint64_t>(settings.interrupt_grace.count());
     message.failpoints = settings.failpoints;
-    std::error_code problem;
-    std::filesystem::create_directories(message.directory, problem);
-    std::filesystem::permissions(message.directory, std::filesystem::perms::owner_all, problem);
+    if (auto made = make_private_directories(message.directory); !made) return finish(to, request.kernel, made.error().message);
     if (!to.link.send(link::to_json(message))) finish(to, request.kernel, "the nursery's window is full");
   }
 

@@ -9,6 +9,7 @@
 
 #include "actors/base/defaults.hpp"
 #include "actors/base/hash.hpp"
+#include "actors/base/home.hpp"
 #include "actors/base/start_process.hpp"
 #include "actors/link/handshake.hpp"
 #include "bin/kernel/program.hpp"
@@ -25,7 +26,7 @@ result<fs::path> stage_program(fs::path const& home) {
   auto const aside = home / "program" / ("staging-" + random_hex(8));
   for (auto const& file : program_files()) {
     auto const path = aside / file.path;
-    fs::create_directories(path.parent_path(), problem);
+    if (auto made = make_private_directories(path.parent_path()); !made) return tl::unexpected(std::move(made.error()));
     std::ofstream out(path, std::ios::binary);
     out << file.content;
     out.close();
@@ -48,9 +49,7 @@ result<void> start_nursery(nursery_plan const& plan) {
   auto program = stage_program(plan.home);
   if (!program) return tl::unexpected(program.error());
   auto const directory = plan.home / plan.row.directory;
-  std::error_code problem;
-  fs::create_directories(directory, problem);
-  fs::permissions(directory, fs::perms::owner_all, problem);
+  if (auto made = make_private_directories(directory); !made) return made;
 
   boost::json::array preload;
   for (auto const& module : plan.preload) preload.emplace_back(module);

@@ -55,7 +55,9 @@ struct parser {
     command->add_option("-o,--owner", where.owner, "the owner of the session [default]")->type_name("OWNER");
   }
   static void add_limit(CLI::App* command, std::int64_t& limit) {
-    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")->type_name("N")->check(CLI::Range(1, 1000).description(""));
+    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000).description(""));
   }
   void add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {
     auto* command = add(name, what, examples);
@@ -92,11 +94,14 @@ parser::parser() {
 void parser::add_run() {
   auto* c = add("run", "run a cell and show its output; starts a daemon when none answers", help::run_examples);
   add_scope(c, run.where);
-  c->add_option("-E,--environment", environment, "where the kernel lives: only local is built")->type_name("ENVIRONMENT")
+  c->add_option("-E,--environment", environment, "where the kernel lives: only local is built")
+      ->type_name("ENVIRONMENT")
       ->check(CLI::IsMember({"local"}).description(""));
   c->add_option("-e,--env", variables, "a variable for a fresh kernel (repeatable)")->type_name("K=V")->allow_extra_args(false);
-  c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")->type_name("P");
-  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [300]")->type_name("S")
+  c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")
+      ->type_name("P");
+  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [300]")
+      ->type_name("S")
       ->check(CLI::Range(0.0, 1e9).description(""));
   c->add_flag("--reset", run.reset, "end the session's kernel first: start with an empty namespace");
   c->add_option("--cell", run.cell, "the cell's id; one that has run is answered from its record [a new one]")->type_name("ID");
@@ -117,7 +122,8 @@ void parser::add_cell_commands() {
 
   c = add("cells", "list the cells of a session, newest first", help::cells_examples);
   add_scope(c, cells.where);
-  c->add_option("--status", cells.status, "only these: queued running ok error exit timeout interrupted lost")->type_name("STATUS")
+  c->add_option("--status", cells.status, "only these: queued running ok error exit timeout interrupted lost")
+      ->type_name("STATUS")
       ->check(CLI::IsMember({"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"}).description(""));
   add_limit(c, cells.limit);
 
@@ -136,7 +142,8 @@ void parser::add_list_commands() {
   c->add_option("--state", sessions.state, "only these: new starting idle busy unreachable")->type_name("STATE");
   add_limit(c, sessions.limit);
   add_session_command("session", "show a session", help::session_examples, session.where);
-  add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples, reset.where);
+  add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples,
+                      reset.where);
   add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);
 
   c = add("kernels", "list kernels", help::kernels_examples);
@@ -163,7 +170,8 @@ void parser::add_list_commands() {
 
 void parser::add_service_commands() {
   auto* c = add("serve", "be the daemon of a home, in the foreground", help::serve_examples);
-  c->add_option("--ready-fd", serve.ready_fd, "write one line to this descriptor when ready, or why not")->type_name("N")
+  c->add_option("--ready-fd", serve.ready_fd, "write one line to this descriptor when ready, or why not")
+      ->type_name("N")
       ->check(CLI::Range(3, 1'000'000).description(""));
   c = add("status", "show the daemon", help::status_examples);
   c->add_flag("--pid", status.only_pid, "print its process id only");
@@ -191,7 +199,8 @@ command parser::taken() {
   }
   if (name == "wait") return wait;
   if (name == "logs") {
-    if (logs.follow && result.json) throw CLI::ValidationError("logs -f", "has no --json; wait for the cell first: holdfast wait CELL");
+    if (logs.follow && result.json)
+      throw CLI::ValidationError("logs -f", "has no --json; wait for the cell first: holdfast wait CELL");
     return logs;
   }
   if (name == "cells") return cells;

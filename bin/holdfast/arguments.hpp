@@ -24,7 +24,7 @@ struct scope {
 
 struct run_arguments {
   scope where;
-  std::map<std::string, std::string> env;            // -e; beside PATH, which always goes along
+  std::map<std::string, std::string> env;  // -e; beside PATH, which always goes along
   std::optional<std::string> python;
   std::optional<std::chrono::milliseconds> timeout;  // 0: none
   bool reset = false;
@@ -33,30 +33,77 @@ struct run_arguments {
   std::optional<std::string> file;  // exactly one of file and code; "-" in `code` is standard input
   std::optional<std::string> code;
 };
-struct wait_arguments { scope where; std::string cell; };
-struct logs_arguments { scope where; std::string cell; bool follow = false; };
-struct cells_arguments { scope where; std::optional<std::string> status; std::int64_t limit = 100; };
-struct cell_arguments { scope where; std::string cell; };
-struct interrupt_arguments { scope where; std::optional<std::string> cell; };
+struct wait_arguments {
+  scope where;
+  std::string cell;
+};
+struct logs_arguments {
+  scope where;
+  std::string cell;
+  bool follow = false;
+};
+struct cells_arguments {
+  scope where;
+  std::optional<std::string> status;
+  std::int64_t limit = 100;
+};
+struct cell_arguments {
+  scope where;
+  std::string cell;
+};
+struct interrupt_arguments {
+  scope where;
+  std::optional<std::string> cell;
+};
 
-struct sessions_arguments { std::optional<std::string> owner, state; std::int64_t limit = 100; };
-struct session_arguments { scope where; };
-struct reset_arguments { scope where; };
-struct close_arguments { scope where; };
+struct sessions_arguments {
+  std::optional<std::string> owner, state;
+  std::int64_t limit = 100;
+};
+struct session_arguments {
+  scope where;
+};
+struct reset_arguments {
+  scope where;
+};
+struct close_arguments {
+  scope where;
+};
 
-struct kernels_arguments { std::optional<std::string> owner, session, state; std::int64_t limit = 100; };
-struct kernel_arguments { std::string kernel; bool stop = false; };
+struct kernels_arguments {
+  std::optional<std::string> owner, session, state;
+  std::int64_t limit = 100;
+};
+struct kernel_arguments {
+  std::string kernel;
+  bool stop = false;
+};
 
-struct notices_arguments { std::string owner = "default"; std::optional<std::string> session; bool ack = false; std::int64_t limit = 100; };
-struct events_arguments { std::optional<std::string> owner; std::vector<std::string> types; std::optional<std::uint64_t> since; bool follow = false; };
+struct notices_arguments {
+  std::string owner = "default";
+  std::optional<std::string> session;
+  bool ack = false;
+  std::int64_t limit = 100;
+};
+struct events_arguments {
+  std::optional<std::string> owner;
+  std::vector<std::string> types;
+  std::optional<std::uint64_t> since;
+  bool follow = false;
+};
 
-struct serve_arguments { std::optional<int> ready_fd; };
-struct status_arguments { bool only_pid = false; };
+struct serve_arguments {
+  std::optional<int> ready_fd;
+};
+struct status_arguments {
+  bool only_pid = false;
+};
 struct stop_arguments {};
 
-using command = std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
-                             sessions_arguments, session_arguments, reset_arguments, close_arguments, kernels_arguments,
-                             kernel_arguments, notices_arguments, events_arguments, serve_arguments, status_arguments, stop_arguments>;
+using command =
+    std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
+                 sessions_arguments, session_arguments, reset_arguments, close_arguments, kernels_arguments, kernel_arguments,
+                 notices_arguments, events_arguments, serve_arguments, status_arguments, stop_arguments>;
 
 struct invocation {
   std::optional<std::string> home;  // --home; else HOLDFAST_HOME and so on

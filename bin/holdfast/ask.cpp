@@ -1,7 +1,7 @@
 #include "bin/holdfast/ask.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/exit_codes.hpp"
 #include "bin/holdfast/failure.hpp"

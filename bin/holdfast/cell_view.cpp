@@ -1,7 +1,7 @@
 #include "bin/holdfast/cell_view.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/fields.hpp"
 #include "bin/holdfast/format.hpp"
@@ -26,7 +26,8 @@ std::string what_was_lost(boost::json::object const& result) {
   std::string said;
   if (auto const* notices = array_in(result, "notices")) {
     for (auto const& item : *notices) {
-      if (auto const* notice = item.if_object()) said += fmt::format("[{}: {}]\n", text(*notice, "kind"), one_line(text(*notice, "text")));
+      if (auto const* notice = item.if_object())
+        said += fmt::format("[{}: {}]\n", text(*notice, "kind"), one_line(text(*notice, "text")));
     }
   }
   auto const* kernel = object_in(result, "kernel");
@@ -58,7 +59,8 @@ std::string end_state(boost::json::object const& result) {
   if (status == "interrupted") return fmt::format("[cell {}: interrupted after {}{}]\n", cell, after, ended);
   if (status == "lost") {
     auto const* death = object_in(result, "death");
-    return fmt::format("[cell {}: lost, effects unknown: kernel {}; it is not run again]\n", cell, death ? cause_of_death(*death) : "gone");
+    return fmt::format("[cell {}: lost, effects unknown: kernel {}; it is not run again]\n", cell,
+                       death ? cause_of_death(*death) : "gone");
   }
   return {};
 }

@@ -102,7 +102,8 @@ result<start_outcome> start_daemon(std::filesystem::path const& home, std::chron
   auto plan = make_plan(home);
   if (!plan) return tl::unexpected(plan.error());
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(error_code::unreachable, std::string("cannot start the daemon: pipe: ") + std::strerror(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return fail(error_code::unreachable, std::string("cannot start the daemon: pipe: ") + std::strerror(errno));
   unique_fd reading(ends[0]), writing(ends[1]);
   // Forked twice, so that it is nobody's child here: a daemon that dies must not stay as our zombie.
   auto const child = ::fork();

@@ -1,8 +1,8 @@
 // events: what the daemon has kept of what happened, and with -f what happens from then on.
 #include <poll.h>
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/exit_codes.hpp"
@@ -27,8 +27,10 @@ boost::json::object subscription(events_arguments const& given) {
   boost::json::object params;
   if (given.owner) params["owner"] = *given.owner;
   if (!given.types.empty()) params["types"] = boost::json::array(given.types.begin(), given.types.end());
-  if (given.since) params["since"] = *given.since;
-  else if (!given.follow) params["since"] = 0;
+  if (given.since)
+    params["since"] = *given.since;
+  else if (!given.follow)
+    params["since"] = 0;
   return params;
 }
 
@@ -62,7 +64,8 @@ int stream(settings const& here, front::client& connection, boost::json::array c
       if (received->method == "event" && !print(received->params)) return exit_ok;
       continue;
     }
-    if (!flag(received.error().data, "timeout")) return show_failure({error_code::unreachable, "the daemon has ended", {{"closed", true}}}, false);
+    if (!flag(received.error().data, "timeout"))
+      return show_failure({error_code::unreachable, "the daemon has ended", {{"closed", true}}}, false);
     pollfd waiting[] = {{connection.fd(), POLLIN, 0}, {stop.fd(), POLLIN, 0}};
     ::poll(waiting, 2, -1);
   }
@@ -75,9 +78,10 @@ int execute(settings const& here, events_arguments const& given) {
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
   boost::json::array early;  // events may come before the answer
-  auto const subscribed = connection->call("event.subscribe", subscription(given), answer_timeout, [&](std::string_view method, auto const& params) {
-    if (method == "event") early.emplace_back(params);
-  });
+  auto const subscribed =
+      connection->call("event.subscribe", subscription(given), answer_timeout, [&](std::string_view method, auto const& params) {
+        if (method == "event") early.emplace_back(params);
+      });
   if (!subscribed) return show_failure(subscribed.error(), here.json);
   auto const answer = subscribed->is_object() ? subscribed->get_object() : boost::json::object{};
   if (number(answer, "missed") > 0) complain(fmt::format("{} older events are no longer kept", number(answer, "missed")));

@@ -13,8 +13,10 @@ int execute_line(int argc, char const* const* argv) {
   ::signal(SIGPIPE, SIG_IGN);
   auto const parsed = parse(argc, argv);
   if (auto const* end = std::get_if<parse_end>(&parsed)) {
-    if (end->exit_code == exit_ok) write_out(end->text);
-    else write_err(end->text);
+    if (end->exit_code == exit_ok)
+      write_out(end->text);
+    else
+      write_err(end->text);
     return end->exit_code;
   }
   auto const& wanted = std::get<invocation>(parsed);

@@ -18,7 +18,8 @@ int code_of_result(boost::json::object const& result) {
 int code_of_error(error const& problem) {
   if (problem.code == error_code::invalid_params) return exit_usage;
   // The same code means two things: a kernel that the daemon cannot reach (refused), and a daemon that we cannot reach.
-  if (problem.code == error_code::unreachable && (flag(problem.data, "closed") || flag(problem.data, "timeout"))) return exit_no_service;
+  if (problem.code == error_code::unreachable && (flag(problem.data, "closed") || flag(problem.data, "timeout")))
+    return exit_no_service;
   return exit_refused;
 }
 

@@ -8,14 +8,14 @@
 namespace holdfast::cli {
 
 enum exit_code : int {
-  exit_ok = 0,           // ok, or accepted
-  exit_cell_error = 1,   // the cell raised
-  exit_usage = 2,        // the command line, or a parameter that the daemon does not take
-  exit_no_service = 3,   // no daemon answers, and none could be started
-  exit_refused = 4,      // the daemon refused: nothing ran
-  exit_lost = 5,         // what became of the cell cannot be known
-  exit_running = 6,      // the cell goes on; this command does not wait for it any longer
-  exit_timeout = 124,    // the cell's deadline
+  exit_ok = 0,          // ok, or accepted
+  exit_cell_error = 1,  // the cell raised
+  exit_usage = 2,       // the command line, or a parameter that the daemon does not take
+  exit_no_service = 3,  // no daemon answers, and none could be started
+  exit_refused = 4,     // the daemon refused: nothing ran
+  exit_lost = 5,        // what became of the cell cannot be known
+  exit_running = 6,     // the cell goes on; this command does not wait for it any longer
+  exit_timeout = 124,   // the cell's deadline
   exit_interrupted = 130,
 };
 

@@ -5,8 +5,8 @@
 #include <deque>
 #include <optional>
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/catch_up.hpp"
 #include "bin/holdfast/exit_codes.hpp"
@@ -233,14 +233,14 @@ class follower {
   cell_view view_;
   catch_up output_;
   interrupts interrupts_;
-  std::deque<action> todo_;                      // decided, not carried out yet; empty: listen
-  std::optional<client> connection_;             // none only before the first connect
-  std::deque<client::incoming> held_back_;       // notifications of this connection, not looked at yet
-  std::optional<std::uint64_t> cell_request_;    // run or cell.wait, unanswered on this connection
+  std::deque<action> todo_;                    // decided, not carried out yet; empty: listen
+  std::optional<client> connection_;           // none only before the first connect
+  std::deque<client::incoming> held_back_;     // notifications of this connection, not looked at yet
+  std::optional<std::uint64_t> cell_request_;  // run or cell.wait, unanswered on this connection
   std::optional<std::uint64_t> interrupt_request_;
-  boost::json::object result_;                   // the last one that a daemon answered
-  error problem_;                                // the last one
-  std::optional<int> exit_code_;                 // set: it is over
+  boost::json::object result_;    // the last one that a daemon answered
+  error problem_;                 // the last one
+  std::optional<int> exit_code_;  // set: it is over
 };
 
 }  // namespace

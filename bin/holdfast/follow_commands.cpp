@@ -45,8 +45,10 @@ result<boost::json::object> run_params(run_arguments const& given, std::string c
   params["env"] = std::move(variables);
   if (given.timeout) params["timeout_ms"] = given.timeout->count();
   if (given.reset) params["reset"] = true;
-  if (given.detach) params["wait_ms"] = 0;
-  else params["stream"] = true;
+  if (given.detach)
+    params["wait_ms"] = 0;
+  else
+    params["stream"] = true;
   return params;
 }
 

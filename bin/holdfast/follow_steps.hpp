@@ -25,14 +25,14 @@ enum class interrupt_state {
 };
 
 struct follow_state {
-  bool may_run = false;          // `run`: the code may be sent; the others only ask for a cell that exists
-  bool detaches = false;         // `run --detach`: any answer is the end
-  bool interrupts_cell = true;   // the first ^C ends the cell; `logs -f` only stops following
+  bool may_run = false;         // `run`: the code may be sent; the others only ask for a cell that exists
+  bool detaches = false;        // `run --detach`: any answer is the end
+  bool interrupts_cell = true;  // the first ^C ends the cell; `logs -f` only stops following
 
   bool is_connected = false;
-  bool run_sent = false;         // a daemon may have the cell: from now on ask before sending it again
-  bool is_waiting = false;       // the open request is cell.wait, not run
-  bool is_accepted = false;      // a daemon has said that the cell is recorded
+  bool run_sent = false;     // a daemon may have the cell: from now on ask before sending it again
+  bool is_waiting = false;   // the open request is cell.wait, not run
+  bool is_accepted = false;  // a daemon has said that the cell is recorded
   interrupt_state interrupt = interrupt_state::none;
   std::deque<steady_time> losses;  // lost connections within the window, oldest first
 };
@@ -40,14 +40,22 @@ struct follow_state {
 namespace happened {
 struct begun {};
 struct connected {};
-struct no_service {};                        // no daemon answers and none could be started
-struct connection_lost { steady_time at; };
-struct accepted {};                          // cell.accepted
-struct answered { bool is_final = false; };  // the result of run or cell.wait
-struct refused { error_code code; };         // the error of run or cell.wait
-struct interrupt_refused { error_code code; };
-struct user_interrupt {};                    // ^C
-struct reader_gone {};                       // nobody reads our stdout any more
+struct no_service {};  // no daemon answers and none could be started
+struct connection_lost {
+  steady_time at;
+};
+struct accepted {};  // cell.accepted
+struct answered {
+  bool is_final = false;
+};  // the result of run or cell.wait
+struct refused {
+  error_code code;
+};  // the error of run or cell.wait
+struct interrupt_refused {
+  error_code code;
+};
+struct user_interrupt {};  // ^C
+struct reader_gone {};     // nobody reads our stdout any more
 }  // namespace happened
 
 using follow_event = std::variant<happened::begun, happened::connected, happened::no_service, happened::connection_lost,
@@ -55,17 +63,17 @@ using follow_event = std::variant<happened::begun, happened::connected, happened
                                   happened::user_interrupt, happened::reader_gone>;
 
 enum class action {
-  connect,         // to the daemon, starting one when none answers
+  connect,  // to the daemon, starting one when none answers
   send_run,
-  send_wait,       // cell.wait from the offset that was shown last
+  send_wait,  // cell.wait from the offset that was shown last
   send_interrupt,
   // the ends:
-  finish,          // show the result; exit as it says
-  detach,          // the cell goes on: say how to come back
-  refuse,          // show the error
-  abandon,         // interrupted before anything ran
-  fail_start,      // no daemon could be started
-  fail_restarts,   // the daemon keeps dying
+  finish,         // show the result; exit as it says
+  detach,         // the cell goes on: say how to come back
+  refuse,         // show the error
+  abandon,        // interrupted before anything ran
+  fail_start,     // no daemon could be started
+  fail_restarts,  // the daemon keeps dying
 };
 
 /// No action means: go on listening.

@@ -51,8 +51,10 @@ std::string shell_word(std::string_view text) {
   if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
   std::string quoted = "'";
   for (auto const character : text) {
-    if (character == '\'') quoted += "'\\''";
-    else quoted += character;
+    if (character == '\'')
+      quoted += "'\\''";
+    else
+      quoted += character;
   }
   return quoted + "'";
 }

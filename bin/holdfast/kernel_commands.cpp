@@ -1,6 +1,6 @@
 // kernels, kernel [--stop].
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/exit_codes.hpp"

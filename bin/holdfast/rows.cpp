@@ -1,7 +1,7 @@
 #include "bin/holdfast/rows.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/fields.hpp"
 #include "bin/holdfast/format.hpp"
@@ -45,7 +45,8 @@ std::string by_state(boost::json::object const* states) {
   std::string list;
   if (!states) return list;
   for (auto const& [state, amount] : *states) {
-    if (number(*states, state) > 0) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", number(*states, state), std::string_view(state));
+    if (number(*states, state) > 0)
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", number(*states, state), std::string_view(state));
   }
   return list.empty() ? "none" : list;
 }
@@ -58,8 +59,8 @@ table_row const& cell_headings() {
 }
 
 table_row cell_row(boost::json::object const& item) {
-  return {word(item, "cell"), word(item, "status"), instant(item, "started_at"), duration(item, "duration_ms"), bytes(item, "output_bytes"),
-          word(item, "source")};
+  return {word(item, "cell"),          word(item, "status"), instant(item, "started_at"), duration(item, "duration_ms"),
+          bytes(item, "output_bytes"), word(item, "source")};
 }
 
 table_row const& session_headings() {
@@ -68,18 +69,21 @@ table_row const& session_headings() {
 }
 
 table_row session_row(boost::json::object const& item) {
-  return {word(item, "session"), word(item, "owner"),  word(item, "child"),       word(item, "state"),    joined(item, "kernels"),
-          word(item, "cell"),    count(item, "queued"), duration(item, "idle_ms"), count(item, "notices"), instant(item, "created_at")};
+  return {word(item, "session"),   word(item, "owner"),        word(item, "child"),   word(item, "state"),
+          joined(item, "kernels"), word(item, "cell"),         count(item, "queued"), duration(item, "idle_ms"),
+          count(item, "notices"),  instant(item, "created_at")};
 }
 
 table_row const& kernel_headings() {
-  static table_row const headings{"KERNEL", "STATE", "PID", "SESSION", "OWNER", "CHILD", "CELL", "QUEUED", "IDLE", "MEMORY", "STARTED", "PYTHON"};
+  static table_row const headings{"KERNEL", "STATE",  "PID",  "SESSION", "OWNER",   "CHILD",
+                                  "CELL",   "QUEUED", "IDLE", "MEMORY",  "STARTED", "PYTHON"};
   return headings;
 }
 
 table_row kernel_row(boost::json::object const& item) {
-  return {word(item, "kernel"), word(item, "state"),   count(item, "pid"),         word(item, "session"),       word(item, "owner"),         word(item, "child"),
-          word(item, "cell"),   count(item, "queued"), duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
+  return {word(item, "kernel"),      word(item, "state"),         count(item, "pid"),          word(item, "session"),
+          word(item, "owner"),       word(item, "child"),         word(item, "cell"),          count(item, "queued"),
+          duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
 }
 
 table_row const& notice_headings() {
@@ -93,19 +97,25 @@ table_row notice_row(boost::json::object const& item) {
 }
 
 facts session_facts(boost::json::object const& item) {
-  return {{"session", word(item, "session")},   {"owner", word(item, "owner")},      {"child", word(item, "child")},
-          {"state", word(item, "state")},       {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
-          {"queued", count(item, "queued")},    {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
+  return {{"session", word(item, "session")},      {"owner", word(item, "owner")},      {"child", word(item, "child")},
+          {"state", word(item, "state")},          {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},       {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
           {"created", instant(item, "created_at")}};
 }
 
 facts kernel_facts(boost::json::object const& item) {
-  return {{"kernel", word(item, "kernel")},  {"state", word(item, "state")},
-          {"pid", count(item, "pid")},       {"session", word(item, "session")},
-          {"owner", word(item, "owner")},    {"child", word(item, "child")},
-          {"cell", word(item, "cell")},      {"queued", count(item, "queued")},
-          {"idle", duration(item, "idle_ms")}, {"memory", bytes(item, "memory_bytes")},
-          {"environment", word(item, "environment")}, {"python", word(item, "python")},
+  return {{"kernel", word(item, "kernel")},
+          {"state", word(item, "state")},
+          {"pid", count(item, "pid")},
+          {"session", word(item, "session")},
+          {"owner", word(item, "owner")},
+          {"child", word(item, "child")},
+          {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},
+          {"idle", duration(item, "idle_ms")},
+          {"memory", bytes(item, "memory_bytes")},
+          {"environment", word(item, "environment")},
+          {"python", word(item, "python")},
           {"started", instant(item, "started_at")}};
 }
 
@@ -140,8 +150,9 @@ facts status_facts(boost::json::object const& answer) {
 std::string event_line(boost::json::object const& event) {
   auto const* details = object_in(event, "details");
   auto const child = word(event, "child");
-  return fmt::format("{}  {:>4}  {:<16}  {}/{}{}{}  {}\n", instant(event, "at"), number(event, "seq"), word(event, "kind"), word(event, "owner"), child,
-                     child.empty() ? "" : "/", word(event, "session"), details ? one_line(boost::json::serialize(*details)) : "");
+  return fmt::format("{}  {:>4}  {:<16}  {}/{}{}{}  {}\n", instant(event, "at"), number(event, "seq"), word(event, "kind"),
+                     word(event, "owner"), child, child.empty() ? "" : "/", word(event, "session"),
+                     details ? one_line(boost::json::serialize(*details)) : "");
 }
 
 }  // namespace holdfast::cli

@@ -87,12 +87,16 @@ result<void> serve(settings const& here, readiness& starter) {
   auto const ended = front::serve(*configured, [&](std::function<void()> stop) {
     listener.emplace(signals, std::move(stop));
     log::info("daemon-ready", "daemon {} serves {}", ::getpid(), configured->home.string());
-    if (starter) starter.say(ready_line());
-    else write_err(fmt::format("holdfast: daemon {} serves {}\n", ::getpid(), configured->home.string()));
+    if (starter)
+      starter.say(ready_line());
+    else
+      write_err(fmt::format("holdfast: daemon {} serves {}\n", ::getpid(), configured->home.string()));
   });
   listener.reset();
-  if (ended) log::info("daemon-ended", "daemon {} ended; its kernels live on", ::getpid());
-  else if (ended.error().code != error_code::busy) log::error("daemon-refused", "daemon {} cannot serve: {}", ::getpid(), ended.error().message);
+  if (ended)
+    log::info("daemon-ended", "daemon {} ended; its kernels live on", ::getpid());
+  else if (ended.error().code != error_code::busy)
+    log::error("daemon-refused", "daemon {} cannot serve: {}", ::getpid(), ended.error().message);
   log::close();
   return ended;
 }

@@ -14,9 +14,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds connect_timeout{5'000};   // a daemon that lives accepts at once, unless its machine stalls
-constexpr milliseconds start_timeout{20'000};    // from the first try to a daemon that listens: a cold disk, a slow machine
-constexpr milliseconds winner_timeout{1'000};    // for another daemon that has the home to answer or to end; then a start is tried again
+constexpr milliseconds connect_timeout{5'000};  // a daemon that lives accepts at once, unless its machine stalls
+constexpr milliseconds start_timeout{20'000};   // from the first try to a daemon that listens: a cold disk, a slow machine
+constexpr milliseconds winner_timeout{
+    1'000};  // for another daemon that has the home to answer or to end; then a start is tried again
 constexpr milliseconds retry_delay{50};
 
 error cannot_start(std::filesystem::path const& home, std::string const& why) {
@@ -26,7 +27,8 @@ error cannot_start(std::filesystem::path const& home, std::string const& why) {
 }
 
 /// Asks every 50 ms until `deadline`.
-result<front::client> connect_before(std::filesystem::path const& home, steady_clock::time_point deadline, std::function<bool()> const& is_cancelled) {
+result<front::client> connect_before(std::filesystem::path const& home, steady_clock::time_point deadline,
+                                     std::function<bool()> const& is_cancelled) {
   for (;;) {
     auto connection = front::client::connect(socket_of(home), connect_timeout);
     if (connection || is_cancelled() || steady_clock::now() >= deadline) return connection;
@@ -89,7 +91,8 @@ result<front::client> connect_or_start(std::filesystem::path const& home, std::f
     if (connection) return connection;
     reason = reason_of(*outcome);
     // Its own words are complete: another try says the same, and the log no more.
-    if (outcome->end == start_end::refused) return fail(error_code::unreachable, "cannot start a daemon: " + reason, {{"closed", true}});
+    if (outcome->end == start_end::refused)
+      return fail(error_code::unreachable, "cannot start a daemon: " + reason, {{"closed", true}});
   }
   return tl::unexpected(cannot_start(home, reason));
 }

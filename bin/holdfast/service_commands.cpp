@@ -3,8 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <boost/json/serialize.hpp>
 
 #include "actors/base/unique_fd.hpp"
 #include "bin/holdfast/ask.hpp"
@@ -26,7 +26,9 @@ constexpr milliseconds answer_timeout{30'000};
 /// From the answer to shutdown to the end of the process: waiters are answered and the stores closed meanwhile.
 constexpr milliseconds end_timeout{30'000};
 
-unique_fd open_pidfd(std::int64_t pid) { return unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0u))); }
+unique_fd open_pidfd(std::int64_t pid) {
+  return unique_fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0u)));
+}
 
 bool wait_gone(unique_fd const& pidfd) {
   pollfd waiting{pidfd.get(), POLLIN, 0};
@@ -41,9 +43,12 @@ int execute(settings const& here, status_arguments const& given) {
   auto const answer = connection->call("status", {}, answer_timeout);
   if (!answer) return show_failure(answer.error(), here.json);
   auto const status = answer->is_object() ? answer->get_object() : boost::json::object{};
-  if (here.json) write_out(boost::json::serialize(status) + "\n");
-  else if (given.only_pid) write_out(fmt::format("{}\n", number(status, "pid")));
-  else write_out(render_facts(status_facts(status)));
+  if (here.json)
+    write_out(boost::json::serialize(status) + "\n");
+  else if (given.only_pid)
+    write_out(fmt::format("{}\n", number(status, "pid")));
+  else
+    write_out(render_facts(status_facts(status)));
   return exit_ok;
 }
 
@@ -58,8 +63,10 @@ int execute(settings const& here, stop_arguments const&) {
   if (!answer) return show_failure(answer.error(), here.json);
   if (!wait_gone(pidfd)) complain("the daemon has answered but has not ended within 30 s; see " + log_of(here.home).string());
   auto const left = answer->is_object() ? number(answer->get_object(), "kernels_left") : 0;
-  if (here.json) write_out(boost::json::serialize(*answer) + "\n");
-  else write_out(fmt::format("stopped; {} {} on\n", counted(left, "kernel"), left == 1 ? "lives" : "live"));
+  if (here.json)
+    write_out(boost::json::serialize(*answer) + "\n");
+  else
+    write_out(fmt::format("stopped; {} {} on\n", counted(left, "kernel"), left == 1 ? "lives" : "live"));
   return exit_ok;
 }
 

@@ -25,7 +25,8 @@ result<std::string> read_all(int fd, std::string const& name) {
     code.append(piece, static_cast<std::size_t>(count));
     // More would be refused by the daemon; a device without an end must not fill the memory.
     if (code.size() > defaults::source_limit) {
-      return fail(error_code::invalid_params, "cannot run " + name + ": more than 1 MiB of code; pass the data in a file that the cell opens");
+      return fail(error_code::invalid_params,
+                  "cannot run " + name + ": more than 1 MiB of code; pass the data in a file that the cell opens");
     }
   }
 }

@@ -36,8 +36,9 @@ TEST_CASE("run takes its code as one word, whatever it looks like") {
 }
 
 TEST_CASE("run takes all of its options") {
-  auto const given = parsed_as<run_arguments>({"run", "-s", "s1", "-o", "alice", "-E", "local", "-e", "A=1", "-e", "B=x=y", "--python", "python3.11",
-                                               "--timeout", "2.5", "--reset", "--cell", "c-1", "--detach", "-f", "a.py"});
+  auto const given = parsed_as<run_arguments>({"run", "-s",      "s1",     "-o",    "alice",    "-E",         "local",
+                                               "-e",  "A=1",     "-e",     "B=x=y", "--python", "python3.11", "--timeout",
+                                               "2.5", "--reset", "--cell", "c-1",   "--detach", "-f",         "a.py"});
 
   CHECK(given.where.session == "s1");
   CHECK(given.where.owner == "alice");
@@ -69,26 +70,26 @@ TEST_CASE("home and json may stand before and behind the command") {
 
 TEST_CASE("what is not built, not known or not complete is a usage error") {
   for (auto const& words : std::vector<std::vector<char const*>>{{"jobs"},
-                                                                {"display", "c-1", "0"},
-                                                                {"fork", "a", "b"},
-                                                                {"variables"},
-                                                                {"metrics"},
-                                                                {"doctor"},
-                                                                {"stop", "--kernels"},
-                                                                {"close", "--owner"},
-                                                                {"run", "-E", "sandbox", "1"},
-                                                                {"run"},
-                                                                {"run", "-f", "a.py", "1"},
-                                                                {"run", "-e", "A", "1"},
-                                                                {"run", "-e", "=1", "1"},
-                                                                {"run", "--timeout", "soon", "1"},
-                                                                {"run", "--timeout", "-1", "1"},
-                                                                {"run", "1", "2"},
-                                                                {"wait"},
-                                                                {"kernel"},
-                                                                {"cells", "-n", "0"},
-                                                                {"--json", "logs", "-f", "c-1"},
-                                                                {}}) {
+                                                                 {"display", "c-1", "0"},
+                                                                 {"fork", "a", "b"},
+                                                                 {"variables"},
+                                                                 {"metrics"},
+                                                                 {"doctor"},
+                                                                 {"stop", "--kernels"},
+                                                                 {"close", "--owner"},
+                                                                 {"run", "-E", "sandbox", "1"},
+                                                                 {"run"},
+                                                                 {"run", "-f", "a.py", "1"},
+                                                                 {"run", "-e", "A", "1"},
+                                                                 {"run", "-e", "=1", "1"},
+                                                                 {"run", "--timeout", "soon", "1"},
+                                                                 {"run", "--timeout", "-1", "1"},
+                                                                 {"run", "1", "2"},
+                                                                 {"wait"},
+                                                                 {"kernel"},
+                                                                 {"cells", "-n", "0"},
+                                                                 {"--json", "logs", "-f", "c-1"},
+                                                                 {}}) {
     auto const end = refused(words);
     INFO(end.text);
     CHECK(end.exit_code == 2);

@@ -47,6 +47,7 @@ def _place(error):
 
 
 def _become_kernel(spec, listener, pipes, own_log):
+    os.setsid()  # a signal to the kernel's own group must reach neither the nursery nor another kernel
     _reset_signals()
     directory_fd = os.open(spec['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     readers, listener = _arrange_descriptors(listener, pipes, own_log, directory_fd)
