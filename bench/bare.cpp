@@ -31,7 +31,8 @@ bare_ping_pong::~bare_ping_pong() {
 std::string bare_ping_pong::run(std::string const& code) {
   auto const cell = "c-" + std::to_string(++seq_);
   std::string out;
-  link::append(out, seq_, seq_ - 1, boost::json::serialize(boost::json::object{{"type", "execute"}, {"cell", cell}, {"code", code}}));
+  link::append(out, seq_, seq_ - 1,
+               boost::json::serialize(boost::json::object{{"type", "execute"}, {"cell", cell}, {"code", code}}));
   if (::send(link_, out.data(), out.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(out.size()))
     throw std::runtime_error("the bare peer takes nothing");
   char in[4096];

@@ -18,6 +18,7 @@ class bare_ping_pong {
 
   /// The value of the expression.
   std::string run(std::string const& code);
+  pid_t pid() const { return peer_; }
 
  private:
   int link_ = -1;

@@ -1,6 +1,6 @@
-"""The far end of the bare ping-pong, on its standard input: a frame comes, its cell is evaluated, a frame goes. What no kernel can do without.
+"""The far end of the bare ping-pong, on its standard input: a frame comes, its cell is evaluated, a frame goes.
 
-A frame is small enough to come in one piece; nothing is checked, recorded, captured or bounded.
+It is what no kernel can do without. A frame is small enough to come in one piece; nothing is checked, recorded, captured or bounded.
 """
 
 import json

@@ -1,9 +1,15 @@
 #include "bench/daemon.hpp"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "actors/base/unique_fd.hpp"
 #include "bench/processes.hpp"
 
 namespace holdfast::bench {
@@ -18,7 +24,10 @@ void daemon_process::kill() {
 }
 
 void daemon_process::start() {
-  pid_ = start_program({HOLDFAST_BENCH_DAEMON, "--home", home_.string(), "serve"}, {{"HOLDFAST_GRACE_SECONDS", grace_seconds}});
+  auto const said = home_.string() + ".said";
+  unique_fd const errors(::open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  pid_ = start_program({HOLDFAST_BENCH_DAEMON, "--home", home_.string(), "serve"}, {{"HOLDFAST_GRACE_SECONDS", grace_seconds}}, -1,
+                       errors.get());
   auto const deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
     auto connected = front::client::connect(home_ / "holdfast.sock", patience);
@@ -26,7 +35,13 @@ void daemon_process::start() {
       client_.emplace(*std::move(connected));
       return;
     }
-    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("no daemon: " + connected.error().message);
+    bool const has_ended = ::waitpid(pid_, nullptr, WNOHANG) == pid_;
+    if (has_ended) pid_ = -1;
+    if (has_ended || std::chrono::steady_clock::now() > deadline) {
+      std::ifstream words(said);
+      throw std::runtime_error("no daemon: " + connected.error().message +
+                               "; it said: " + std::string{std::istreambuf_iterator<char>(words), {}});
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -28,7 +28,7 @@ class daemon_process {
 
   /// SIGKILL; its kernels live on.
   void kill();
-  /// After kill(): starts it and returns once it takes connections.
+  /// After kill(): starts it and returns once it takes connections. What it says while it starts is thrown if it ends instead.
   void start();
 
   pid_t pid() const { return pid_; }

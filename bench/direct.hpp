@@ -67,9 +67,11 @@ class direct_nursery {
   void wait_exited(kernel_id const& kernel);
 
  private:
-  std::filesystem::path home_;
-  std::string token_;
+  /// Starts it; its socket.
   std::filesystem::path start();
+
+  std::filesystem::path home_;
+  std::string token_;  // of the nursery and of its kernels
   direct_link link_;
   std::uint64_t kernels_ = 0;  // spawned so far
 };

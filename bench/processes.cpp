@@ -1,12 +1,15 @@
 #include "bench/processes.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -70,23 +73,28 @@ bool kill_all_that_name(std::string const& path) {
 
 }  // namespace
 
-pid_t start_program(std::vector<std::string> const& argv, std::map<std::string, std::string> const& variables, int standard_input) {
+pid_t start_program(std::vector<std::string> const& argv, std::map<std::string, std::string> const& variables, int standard_input,
+                    int standard_error) {
   auto words = argv;
   std::vector<std::string> environment;
   for (char** each = environ; *each; ++each)
     if (std::strncmp(*each, "HOLDFAST_", 9) != 0) environment.emplace_back(*each);
   for (auto const& [name, value] : variables) environment.push_back(name + "=" + value);
 
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  if (standard_input >= 0) ::posix_spawn_file_actions_adddup2(&actions, standard_input, STDIN_FILENO);
-  else ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = -1;
-  int const problem =
-      ::posix_spawnp(&child, words.front().c_str(), &actions, nullptr, pointers(words).data(), pointers(environment).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (problem != 0) throw std::runtime_error("cannot start " + argv.front() + ": " + std::strerror(problem));
+  auto const arguments = pointers(words), variables_of_it = pointers(environment);
+  int const null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  auto const child = ::fork();
+  if (child < 0) throw std::runtime_error("cannot start " + argv.front() + ": " + std::strerror(errno));
+  if (child == 0) {
+    // Only what is safe after a fork beside other threads. A daemon must not outlive a benchmark that is killed.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(standard_input >= 0 ? standard_input : null, STDIN_FILENO);
+    ::dup2(null, STDOUT_FILENO);
+    if (standard_error >= 0) ::dup2(standard_error, STDERR_FILENO);
+    ::execvpe(arguments.front(), arguments.data(), variables_of_it.data());
+    ::_exit(127);
+  }
+  ::close(null);
   return child;
 }
 
@@ -104,6 +112,22 @@ memory proportional(pid_t process) {
   auto const text = contents(directory_of(process) / "smaps_rollup");
   auto const anonymous = kilobytes(text, "Pss_Anon");
   return {anonymous, kilobytes(text, "Pss") - anonymous};
+}
+
+double processor_time(pid_t process) {
+  clockid_t its_clock;
+  timespec used{};
+  if (::clock_getcpuclockid(process, &its_clock) != 0 || ::clock_gettime(its_clock, &used) != 0)
+    throw std::runtime_error("process " + std::to_string(process) + " is gone");
+  return static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) / 1e3;
+}
+
+void confine(pid_t process, unsigned processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(processor, &only);
+  for (auto const& thread : fs::directory_iterator(directory_of(process) / "task"))
+    ::sched_setaffinity(std::stoi(thread.path().filename()), sizeof(only), &only);
 }
 
 scratch_directory::scratch_directory() {

@@ -12,9 +12,11 @@
 
 namespace holdfast::bench {
 
-/// Starts argv[0], looked for on PATH, with `variables` added to the environment and `standard_input` as its descriptor 0
-/// (-1: /dev/null). Its standard output is /dev/null. The caller waits for it.
-pid_t start_program(std::vector<std::string> const& argv, std::map<std::string, std::string> const& variables, int standard_input = -1);
+/// Starts argv[0], looked for on PATH, with `variables` added to the environment. Its descriptor 0 is `standard_input` (-1:
+/// /dev/null), 1 is /dev/null, 2 is `standard_error` (-1: this process's). It ends with this process at the latest. The caller
+/// waits for it.
+pid_t start_program(std::vector<std::string> const& argv, std::map<std::string, std::string> const& variables,
+                    int standard_input = -1, int standard_error = -1);
 
 /// SIGKILL to a child of this process, and returns once it is gone.
 void kill_child(pid_t child);
@@ -30,8 +32,13 @@ memory resident(pid_t process);
 /// Proportional set size: a page that n processes share counts as its nth part.
 memory proportional(pid_t process);
 
+/// Processor time that all threads of the process have used, in microseconds.
+double processor_time(pid_t process);
+/// Confines every thread of the process to that processor.
+void confine(pid_t process, unsigned processor);
+
 /// A fresh directory below TMPDIR, for a home. With the object it goes, and every process with its path in the command line: daemons,
-/// nurseries and their kernels. A benchmark that is killed leaves kernels that end by themselves (see grace_seconds).
+/// nurseries and their kernels. Kernels of a benchmark that is killed end by themselves (see grace_seconds).
 class scratch_directory {
  public:
   scratch_directory();
@@ -47,7 +54,7 @@ class scratch_directory {
   std::filesystem::path path_;
 };
 
-/// A killed benchmark's kernels live on alone for so long.
+/// For grace_seconds of the configuration: the kernels of a killed benchmark live on alone for so long.
 inline constexpr char const* grace_seconds = "60";
 
 }  // namespace holdfast::bench

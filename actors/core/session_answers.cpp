@@ -152,7 +152,9 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
   while (next.empty()) {
     auto const page = shared->stores->cells(row_.number, before, defaults::list_limit_most);
     if (!page) return answer_error(from, from_storage(page.error()));
-    for (auto const& record : *page) {
+    for (auto const& recorded : *page) {
+      auto const* live = find(recorded.cell);
+      auto const& record = live ? live->row : recorded;  // knows more of a running cell than its row
       before = record.number;
       if (what.status && record.status != *what.status) continue;
       link::json_writer row;

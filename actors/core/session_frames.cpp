@@ -151,14 +151,16 @@ bool session_state::take(std::vector<said> const& frames) {
     kernel_->row.last_seq = changed.last_seq;
   }
   for (auto& each : changed.updates) {
+    auto const has_just_started = each.cell->row.status == storage::cell_status::queued && each.row.started_at != 0;
+    if (has_just_started) publish("cell_started", "{\"cell\":\"" + each.row.cell.text + "\"}");
     if (storage::is_final(each.row.status)) {
       auto const number = each.row.number;
       finish(number, std::move(each.row));
     } else {
+      each.row.output_bytes = each.cell->row.output_bytes;  // may have grown since the start
       each.cell->row = std::move(each.row);
       each.cell->code.clear();
       set_overdue(*each.cell);
-      publish("cell_started", "{\"cell\":\"" + each.cell->row.cell.text + "\"}");
     }
   }
   if (kernel_ && kernel_->actor) self->send(kernel_->actor, kernel_recorded{changed.last_seq});

@@ -3,6 +3,7 @@
 import os
 import sys
 
+_umask = os.umask(0o077)  # bytecode caches land in the home, which is private; kernels get the user's back
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, _here)
 
@@ -12,4 +13,4 @@ from holdfast_kernel import nursery_main  # noqa: E402
 sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != _here]
 
 if __name__ == '__main__':
-    nursery_main.main()
+    nursery_main.main(_umask)

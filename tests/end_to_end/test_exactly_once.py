@@ -143,5 +143,33 @@ class ExactlyOnceTest(DaemonCase):
         self.assert_replay(self.daemon.run(self.code, cell=result["cell"]))
 
 
+class ExpiredTest(DaemonCase):
+    environment = {"HOLDFAST_KEEP_CELLS": "2"}
+
+    def test_a_cell_whose_record_is_gone_is_expired_and_never_runs_again(self):
+        for number in range(5):
+            self.daemon.run(f"{number}", cell=f"c{number}")
+        wait_until(lambda: len(self.daemon.call("cell.list")["items"]) == 2, "the old records to go")
+
+        for method, params in (("run", {"code": "0"}), ("cell.get", {}), ("cell.wait", {}), ("cell.output", {})):
+            with self.subTest(method), self.assertRaises(RpcError) as caught:
+                self.daemon.call(method, cell="c0", **params)
+            self.assertEqual((caught.exception.code, caught.exception.data["kind"]), (1003, "cell_expired"))
+        with self.assertRaises(RpcError) as caught:
+            self.daemon.run("other", cell="c0")
+        self.assertIn(caught.exception.code, (1002, 1003))
+        self.assertEqual(self.daemon.run("4", cell="c4")["replayed"], True)
+
+    def test_it_is_expired_after_a_crash_too(self):
+        for number in range(5):
+            self.daemon.run(f"{number}", cell=f"c{number}")
+        wait_until(lambda: len(self.daemon.call("cell.list")["items"]) == 2, "the old records to go")
+        self.daemon.restart(crash=True)
+
+        with self.assertRaises(RpcError) as caught:
+            self.daemon.run("0", cell="c0")
+        self.assertEqual(caught.exception.code, 1003)
+
+
 if __name__ == "__main__":
     unittest.main()

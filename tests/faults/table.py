@@ -36,7 +36,9 @@ GATEWAY = {
     "core.after_accept_recorded": UNSENT,
     "core.before_spawn_requested": AT_SPAWN,
     "core.after_spawn_recorded": AT_SPAWN,
-    "core.before_attach_sent": replace(UNSENT, skip=1),  # the first is the nursery's
+    "core.before_attach_sent": Outcomes(  # the first hit is the nursery's attach; a cell is accepted right after this one
+        daemon=not_recorded, kernel=requeued, nursery=untouched, both=not_recorded, skip=1
+    ),
     "core.after_hello": UNSENT,
     "link.before_execute_sent": UNSENT,
     "link.after_execute_sent": SENT,
@@ -83,11 +85,13 @@ NURSERY = {
     "nursery.after_spawned_sent": SENT,
     "nursery.before_ack_processed": SENT,
     "nursery.after_ack_processed": SENT,
-    "nursery.before_ack_sent": SENT,
     "nursery.before_exit_written": Outcomes(daemon=exited, nursery=unknown_cause, **_EXIT),
     "nursery.after_exit_written": Outcomes(daemon=exited, nursery=exited, **_EXIT),
     "nursery.before_exited_sent": Outcomes(daemon=exited, nursery=exited, **_EXIT),
     "nursery.after_exited_sent": Outcomes(daemon=exited, nursery=exited, **_EXIT),
 }
+
+# A nursery answers everything that its daemon sends, so that its acks ride on answers: this step is never taken.
+NEVER_TAKEN = {"nursery.before_ack_sent"}
 
 TABLE = {**GATEWAY, **KERNEL, **NURSERY}

@@ -233,10 +233,13 @@ class FailpointTest(unittest.TestCase):
         failpoints.active.hit('kernel.after_done_sent')
 
     def test_what_is_misspelt_is_refused(self):
-        for spec in ('nowhere=off', 'kernel.after_done_sent', 'kernel.after_done_sent=explode', 'kernel.after_done_sent=delay',
+        for spec in ('kernel.nowhere=off', 'nursery.after_nothing=kill', 'kernel.after_done_sent', 'kernel.after_done_sent=explode', 'kernel.after_done_sent=delay',
                      'kernel.after_done_sent=kill(3)', 'kernel.after_done_sent=x*off', 'kernel.after_done_sent=0*off'):
             with self.assertRaises(ValueError, msg=spec):
                 failpoints.parse(spec)
+
+    def test_the_gateways_own_names_are_left_to_it(self):
+        self.assertEqual(failpoints.parse('core.before_reply=kill;storage.boot.before_commit=off'), {})
 
     def test_nothing_set_costs_nothing(self):
         failpoints.install('')

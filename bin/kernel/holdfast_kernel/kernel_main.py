@@ -74,6 +74,7 @@ def _become_kernel(spec, listener, pipes, own_log):
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)
     os.register_at_fork(after_in_child=kernel.on_fork_in_child)
     interrupts.install()
+    os.umask(system.user_umask)
     own_log.write('kernel-started %s pid %d python %s' % (spec['kernel'], identity.pid, sys.version.split()[0]))
     kernel.serve(link)
 

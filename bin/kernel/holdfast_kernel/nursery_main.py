@@ -20,7 +20,9 @@ class _BadConfig(Exception):
     pass
 
 
-def main():
+def main(user_umask):
+    """`user_umask`: what kernels get; the nursery's own is 077."""
+    system.user_umask = user_umask
     try:
         config = _checked(json.loads(sys.stdin.buffer.read().decode('utf-8')))
         _import_all(config['preload'])

@@ -26,6 +26,8 @@ _PROT_READ_WRITE = 3
 _MAP_SHARED = 1
 _PYBUF_WRITE = 0x200
 
+user_umask = 0o022  # of whoever started the nursery, set by its entry; its own is 077
+
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.timerfd_settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
