@@ -91,7 +91,4 @@ NURSERY = {
     "nursery.after_exited_sent": Outcomes(daemon=exited, nursery=exited, **_EXIT),
 }
 
-# A nursery answers everything that its daemon sends, so that its acks ride on answers: this step is never taken.
-NEVER_TAKEN = {"nursery.before_ack_sent"}
-
 TABLE = {**GATEWAY, **KERNEL, **NURSERY}

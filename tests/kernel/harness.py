@@ -216,7 +216,7 @@ class NurseryTest(unittest.TestCase):
         os.makedirs(directory, 0o700, exist_ok=True)
         message = {'type': 'spawn', 'kernel': name, 'token': 'cd' * 32, 'home': HOME, 'directory': directory, 'cwd': self.home,
                    'env': {'PATH': os.environ.get('PATH', ''), 'HOME': self.home, 'LANG': 'C.UTF-8'}, 'grace_ms': 60000,
-                   'first_grace_ms': 60000, 'interrupt_grace_ms': 2000, 'failpoints': '', 'failpoint_log': self.failpoint_log}
+                   'first_grace_ms': 60000, 'interrupt_grace_ms': 2000, 'failpoints': ''}
         message.update(changes)
         return message
 

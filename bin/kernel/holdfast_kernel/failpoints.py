@@ -32,7 +32,6 @@ NAMES = frozenset((
     'kernel.before_ack_sent',
     'nursery.before_ack_processed',
     'nursery.after_ack_processed',
-    'nursery.before_ack_sent',
     'nursery.before_hello_sent',
     'nursery.after_hello_sent',
     'nursery.before_spawn',
@@ -94,6 +93,7 @@ class Registry:
 
 
 active = None  # the registry of this process, or None
+default_log = None  # where kernels log, too: inherited from the nursery by the fork
 
 
 def parse(spec):
@@ -137,7 +137,8 @@ def _parse_chain(name, text):
 
 def install(spec, log_path=None, prefix=None):
     """Makes the spec this process's one, keeping the names that begin with the prefix; an empty spec removes all."""
-    global active
+    global active, default_log
+    default_log = log_path = log_path or default_log
     chains = parse(spec or '')
     if prefix is not None:
         chains = {name: chain for name, chain in chains.items() if name.startswith(prefix)}

@@ -17,6 +17,7 @@ from . import limits
 
 HEADER = struct.Struct('>IQQ')
 HEADER_SIZE = HEADER.size
+_unpack_header = HEADER.unpack_from
 
 # payload is None if the frame was longer than the limit and its bytes were skipped; b'' is a bare ack.
 Frame = namedtuple('Frame', 'seq ack payload')
@@ -43,11 +44,22 @@ class Decoder:
 
     def feed(self, data):
         """The frames that are complete with these bytes, in order."""
-        if not self._buffer and not self._skip and len(data) >= HEADER_SIZE:
-            length, seq, ack = HEADER.unpack_from(data)
-            if HEADER_SIZE + length == len(data) and length <= self.limit:
-                return [Frame(seq, ack, data[HEADER_SIZE:])]
-        return self._feed_slowly(data)
+        if self._buffer or self._skip:
+            return self._feed_slowly(data)
+        # Mostly whole frames come, an ack and an execute: cut without being copied together first.
+        frames = []
+        at = 0
+        size = len(data)
+        while size - at >= HEADER_SIZE:
+            length, seq, ack = _unpack_header(data, at)
+            end = at + HEADER_SIZE + length
+            if end > size or length > self.limit:
+                break
+            frames.append(Frame(seq, ack, data[at + HEADER_SIZE:end]))
+            at = end
+        if at < size:
+            frames += self._feed_slowly(data[at:] if at else data)
+        return frames
 
     def _feed_slowly(self, data):
         if self._skip:
@@ -108,6 +120,15 @@ def to_payload(message):
         return ''.join(_encode(message, 0)).encode()
     except UnicodeEncodeError:
         return ''.join(_encode(_clean(message), 0)).encode()
+
+
+def started_payload(cell, generation, at):
+    """A `started`, written without the encoder: on the way of every cell that takes half the time."""
+    text = '{"type":"started","cell":%s,"generation":%d,"at":%d}' % (encode_basestring(cell), generation, at)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return to_payload({'type': 'started', 'cell': cell, 'generation': generation, 'at': at})
 
 
 def _refuse_constant(name):

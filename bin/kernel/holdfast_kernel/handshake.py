@@ -13,15 +13,26 @@ class Identity:
     def __init__(self, pid=None):
         self.pid = os.getpid() if pid is None else pid
         self.start_time = start_time(self.pid)
-        with open('/proc/sys/kernel/random/boot_id') as file:
-            self.boot_id = file.read().strip()
+        self.boot_id = boot_id()
         self.pid_namespace = os.stat('/proc/self/ns/pid').st_ino
 
 
 def start_time(pid):
     """Field 22 of /proc/PID/stat; OSError if there is no such process."""
-    with open('/proc/%d/stat' % pid, 'rb') as file:
-        return int(file.read().rpartition(b')')[2].split()[19])
+    return int(_read('/proc/%d/stat' % pid).rpartition(b')')[2].split()[19])
+
+
+def boot_id():
+    return _read('/proc/sys/kernel/random/boot_id').decode().strip()
+
+
+def _read(path):
+    """A small file of the kernel's. Not open(): its objects would cost each new interpreter some pages."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 class Refusal(Exception):

@@ -20,6 +20,10 @@ def door(function):
     return function
 
 
+def is_door(code):
+    return code in _doors
+
+
 class Interrupts:
     def __init__(self):
         self._main = get_ident()

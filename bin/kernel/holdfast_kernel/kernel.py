@@ -74,22 +74,30 @@ class Kernel:
 
     def serve(self, link):
         """Serves until this kernel ends; does not return."""
-        self._link = link
-        self._window = link.window
+        self.use_link(link)
         self._thread.start()
         while True:
-            while self._queue:
-                self._run(self._queue.popleft())
-            if self._shutdown is not None:
-                self._flush_last()
-                end_process(self._log, *self._shutdown)
-            if self._unchecked:
-                # Not at once: the next cell of a quick sequence would wait for it.
-                if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY):
-                    continue
-                self._check_descriptors()
-                self._watch_pipes()
-            self._step(self._idle_timeout())
+            self.turn(None)
+
+    def use_link(self, link):
+        self._link = link
+        self._window = link.window
+
+    def turn(self, patience):
+        """Runs the cells that wait, then waits for events and serves them: `patience` seconds at most, or None."""
+        while self._queue:
+            self._run(self._queue.popleft())
+        if self._shutdown is not None:
+            self._flush_last()
+            end_process(self._log, *self._shutdown)
+        if self._unchecked:
+            # Not at once: the next cell of a quick sequence would wait for it.
+            if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY):
+                return
+            self._check_descriptors()
+            self._watch_pipes()
+        timeout = self._idle_timeout()
+        self._step(timeout if patience is None else patience)
 
     def notify_output(self):
         """Output is there to be sent; called under the output's lock, from any thread."""
@@ -101,8 +109,7 @@ class Kernel:
     def _run(self, job):
         self._executing = job
         job.started_at = _milliseconds()
-        self._push_must('started', frames.to_payload(
-            {'type': 'started', 'cell': job.cell, 'generation': job.generation, 'at': job.started_at}))
+        self._push_must('started', frames.started_payload(job.cell, job.generation, job.started_at))
         self._output.begin(job.cell, job.output_limit)
         self._streams.install()
         interrupts = self._interrupts

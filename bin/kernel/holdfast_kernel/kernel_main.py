@@ -1,15 +1,13 @@
 """Turns a freshly forked child of the nursery into a kernel: descriptors, environment, `__main__`, files, then serves."""
 
+import _signal
 import builtins
 import faulthandler
 import fcntl
 import os
-import random
-import signal
 import sys
 import time
 import types
-import warnings
 
 from . import failpoints, handshake, limits, log, system
 from .cells import Runner
@@ -55,13 +53,11 @@ def _become_kernel(spec, listener, pipes, own_log):
     own_log.fd = system.place(own_log.fd)
     faulthandler.enable(file=own_log.fd)
     listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
-    failpoints.install(spec['failpoints'], spec['failpoint_log'], 'kernel.')
+    failpoints.install(spec['failpoints'], prefix='kernel.')
     _use_environment(spec)
     _raise_oom_score()
     spool = Spool(system.map_new_file(os.path.join(spec['directory'], 'spool'), limits.SPOOL_SIZE))
     journal = Journal(system.map_new_file(os.path.join(spec['directory'], 'journal'), limits.JOURNAL_SIZE))
-    # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
-    warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
 
     output = Output(journal, readers, lambda: kernel.notify_output())
     interrupts = Interrupts()
@@ -80,12 +76,13 @@ def _become_kernel(spec, listener, pipes, own_log):
 
 
 def _reset_signals():
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # The C module: the functions of `signal` make enum members of all they return.
+    _signal.set_wakeup_fd(-1)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
     # A handler, not SIG_IGN: programs that a cell starts do not inherit it.
-    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+    _signal.signal(_signal.SIGHUP, lambda _number, _frame: None)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, system.SIGNALS)
 
 
 def _arrange_descriptors(listener, pipes, own_log, directory_fd):
@@ -103,21 +100,23 @@ def _arrange_descriptors(listener, pipes, own_log, directory_fd):
 
 
 def _use_environment(spec):
-    os.environ.clear()
-    os.environ.update(spec['env'])
-    os.environ['HOLDFAST_KERNEL'] = spec['kernel']
-    time.tzset()
+    environment = os.environ  # empty: the nursery has emptied its own
+    for name, value in spec['env'].items():
+        environment[name] = value
+    environment['HOLDFAST_KERNEL'] = spec['kernel']
+    if 'TZ' in environment:
+        time.tzset()
     os.chdir(spec['cwd'])
     sys.argv = ['']
     if '' not in sys.path[:1]:
         sys.path.insert(0, '')
-    random.seed()
 
 
 def _raise_oom_score():
     try:
-        with open('/proc/self/oom_score_adj', 'w') as file:
-            file.write(str(_OOM_SCORE_ADJ))
+        fd = os.open('/proc/self/oom_score_adj', os.O_WRONLY | os.O_CLOEXEC)
+        os.write(fd, b'%d' % _OOM_SCORE_ADJ)
+        os.close(fd)
     except OSError:
         pass
 

@@ -127,7 +127,11 @@ class Link:
                 ack = window.ack
                 if taken:
                     pack = frames.HEADER.pack
-                    peer.out = b''.join([part for seq, payload in taken for part in (pack(len(payload), seq, ack), payload)])
+                    parts = []
+                    for seq, payload in taken:
+                        parts.append(pack(len(payload), seq, ack))
+                        parts.append(payload)
+                    peer.out = b''.join(parts)
                 elif ack != self._announced:
                     if failpoints.active is not None and not self._pass('before_ack_sent'):
                         return
@@ -139,7 +143,11 @@ class Link:
                 self._announced = ack
                 if not self._send(peer):
                     return
-                if taken and failpoints.active is not None:
+                if failpoints.active is None:
+                    if window.has_unsent() or window.ack != ack:
+                        continue
+                    return
+                if taken:
                     self._after_sending(taken)
             elif not self._send(peer):
                 return
@@ -293,7 +301,8 @@ class Link:
 
     def attached_is_own(self):
         """Whether the attached connection's descriptor is still that connection."""
-        return self._attached is None or system.identity(self._attached.fd) == self._attached.identity
+        peer = self._attached
+        return peer is None or system.identity(peer.fd) == peer.identity
 
     def listener_is_own(self):
         return system.identity(self.listener_fd) == self._listener_identity

@@ -1,13 +1,14 @@
 """Who owns the link: the main thread between cells, a second thread while a cell runs for more than some milliseconds.
 
 The owner holds one lock. The main thread lends it with a timer armed; if the cell is still running when the timer fires, the link
-thread takes the lock and drives the link until the main thread wants it back. A quick cell thus costs two calls to the timer and no
-switch of threads.
+thread takes the lock and drives the link until the main thread wants it back. The timer stays armed when a cell ends early: a quick
+sequence of cells costs one call to the timer and one wake-up of the thread each 5 ms, not two calls a cell.
 """
 
 import os
 import select
-import signal
+import time
+from _signal import SIG_BLOCK, pthread_sigmask
 from _thread import allocate_lock, stack_size, start_new_thread
 
 from . import limits, system
@@ -24,6 +25,8 @@ class LinkThread:
         self.is_wanted_back = False
         self.is_driving = False
         self._generation = 0  # of the thread; an older one that wakes up ends
+        self._is_armed = False  # whether the timer will wake the thread; it is not disarmed, a quick sequence of cells shares it
+        self._lent_at = 0.0  # monotonic
         self._open()
 
     def _open(self):
@@ -34,6 +37,7 @@ class LinkThread:
         self._wake_poll = select.poll()
         self._wake_poll.register(self.wake_fd, select.POLLIN)
         self._generation += 1
+        self._is_armed = False
 
     def start(self):
         before = stack_size(limits.THREAD_STACK)
@@ -45,10 +49,17 @@ class LinkThread:
 
     def lend(self):
         """The main thread, about to run a cell, lets the link thread take over when the cell runs long."""
-        if not self._timer.arm():
-            self.rebuild()
-            self._timer.arm()
+        self._lent_at = time.monotonic()
         self._ownership.release()
+        # After the release: the thread that wakes up for an earlier cell and still finds the lock taken has said so by then.
+        if self._is_armed:
+            return
+        self._is_armed = True
+        if not self._timer.arm():
+            self.take_back()
+            self.rebuild()
+            self._is_armed = self._timer.arm()
+            self._ownership.release()
 
     def take_back(self):
         """The main thread is the owner again."""
@@ -59,7 +70,6 @@ class LinkThread:
                 self.wake()
             self.is_wanted_back = False
             self.clear_wake()
-        self._timer.disarm()
 
     def wake(self):
         """Ends the link thread's sleep; called from any thread."""
@@ -103,25 +113,54 @@ class LinkThread:
     def _run(self, generation, timer_fd):
         try:
             # Signals belong to the main thread: only there they interrupt a blocking call of a cell.
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            pthread_sigmask(SIG_BLOCK, system.SIGNALS)
             sleep = select.poll()
             sleep.register(timer_fd, select.POLLIN)
             while generation == self._generation:
                 events = sleep.poll(60000)
-                if generation != self._generation or (events and events[0][1] & select.POLLNVAL):
+                if generation != self._generation:
                     return
-                if events:
+                if events and events[0][1] & select.POLLNVAL:
+                    if not self._renew_timer():
+                        return
+                    sleep.unregister(timer_fd)
+                    timer_fd = self._timer.fd
+                    sleep.register(timer_fd, select.POLLIN)
+                elif events:
                     self._take_over(timer_fd)
         except BaseException as error:
             self._on_failure(error)
 
+    def _renew_timer(self):
+        """A cell closed the timer, perhaps an earlier one than runs now. False: the next cell that needs it starts another thread."""
+        self._is_armed = False
+        if not self._ownership.acquire(False):
+            return False
+        try:
+            self._timer = system.Timer(limits.TAKEOVER)
+            self._identities = (system.identity(self._timer.fd), self._identities[1])
+            self._is_armed = self._timer.arm()
+        except OSError:
+            return False  # the check after the cell will say so
+        finally:
+            self._ownership.release()
+        return True
+
     def _take_over(self, timer_fd):
+        # First: a cell that is lent the link from now on arms the timer itself.
+        self._is_armed = False
         try:
             os.read(timer_fd, 8)
         except BlockingIOError:
             return
         if not self._ownership.acquire(False):
-            return  # the cell has ended already
+            return  # no cell runs
+        left = self._lent_at + limits.TAKEOVER - time.monotonic()
+        if left > 0.001:  # the timer was armed for an earlier cell
+            self._is_armed = True
+            self._timer.arm()
+            self._ownership.release()
+            return
         self.is_driving = True
         try:
             if not self.is_wanted_back:

@@ -3,7 +3,6 @@
 The first process waits until the nursery listens and exits 0, or prints one line to standard error and exits 1.
 """
 
-import gc
 import importlib
 import json
 import os
@@ -122,8 +121,6 @@ def _start(config, listener, own_log):
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-    warming.warm()
-    gc.collect()
-    gc.freeze()
+    warming.share_with_kernels(config['directory'])
     own_log.write('nursery-started %s pid %d python %s' % (config['nursery'], identity.pid, sys.version.split()[0]))
     return nursery, link

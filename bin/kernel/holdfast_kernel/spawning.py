@@ -76,7 +76,6 @@ def check(message, program):
         raise SpawnFailed('spawn: env is no table of texts')
     spec['program'] = program
     spec['failpoints'] = spec.get('failpoints') or ''
-    spec['failpoint_log'] = spec.get('failpoint_log')
     try:
         failpoints.parse(spec['failpoints'])
     except ValueError as error:

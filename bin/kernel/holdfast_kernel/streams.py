@@ -1,6 +1,7 @@
 """sys.stdout, sys.stderr and sys.stdin as cells see them."""
 
 import builtins
+import functools
 import getpass
 import io
 import sys
@@ -92,6 +93,12 @@ def refuse_input(prompt='', *_more, **_options):
     raise EOFError('input is not available in a cell: nobody can answer %r; put the value into the code' % (str(prompt)[:200],))
 
 
+@functools.lru_cache(None)
+def _shared_stdin():
+    """Made in the nursery, of whose descriptor 0 it knows no more than the number."""
+    return open(0, 'r', closefd=False)
+
+
 class Streams:
     """Puts the streams in place, again before each cell."""
 
@@ -100,7 +107,7 @@ class Streams:
         self._stderr = CellStream(output, STDERR, leave_kernel)
         self._own = {stream: dict(vars(stream)) for stream in (self._stdout, self._stderr)}
         self._attributes = len(vars(self._stdout))
-        self._stdin = open(0, 'r', closefd=False)
+        self._stdin = _shared_stdin()
         getpass.getpass = refuse_input
         self.install()
 

@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -25,6 +26,9 @@ _EFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 _PROT_READ_WRITE = 3
 _MAP_SHARED = 1
 _PYBUF_WRITE = 0x200
+
+# Plain numbers: each signal.Signals that is made costs more than the call it is for.
+SIGNALS = tuple(int(number) for number in signal.valid_signals())
 
 user_umask = 0o022  # of whoever started the nursery, set by its entry; its own is 077
 
@@ -80,7 +84,7 @@ def map_new_file(path, size):
 
 
 class Timer:
-    """A timerfd, armed and disarmed for about a microsecond each."""
+    """A timerfd that fires once, that many seconds after it was armed last."""
 
     class _Spec(ctypes.Structure):
         _fields_ = [('interval_s', ctypes.c_long), ('interval_ns', ctypes.c_long),
@@ -89,17 +93,12 @@ class Timer:
     def __init__(self, seconds):
         self.fd = place(_checked(_libc.timerfd_create(1, _TFD_FLAGS)))
         self._armed_spec = self._Spec(0, 0, int(seconds), int(seconds % 1 * 1e9))
-        self._off_spec = self._Spec(0, 0, 0, 0)
         self._armed = ctypes.addressof(self._armed_spec)
-        self._off = ctypes.addressof(self._off_spec)
         self._settime = _libc.timerfd_settime
 
     def arm(self):
         """False if the descriptor is no timer any more."""
         return self._settime(self.fd, 0, self._armed, None) == 0
-
-    def disarm(self):
-        return self._settime(self.fd, 0, self._off, None) == 0
 
 
 def _own_base():
@@ -149,10 +148,9 @@ def _close_range(low, high):
 def identity(fd):
     """What tells a descriptor from another one of the same number; None if it is closed."""
     try:
-        stat = os.fstat(fd)
+        return os.fstat(fd)[1:3]  # inode and device
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
 
 
 def raise_descriptor_limit():

@@ -11,6 +11,7 @@ from .interrupts import door
 _BRACKETS = {list: ('[', ']'), tuple: ('(', ')'), set: ('{', '}'), frozenset: ('frozenset({', '})'), deque: ('deque([', '])')}
 _CONTAINERS = tuple(_BRACKETS)
 _DICTS = (dict, OrderedDict, defaultdict)
+_SHORT_INT = 10**18  # its repr needs no bounds
 _PLAIN = (int, float, bool, complex, type(None))
 
 
@@ -23,6 +24,8 @@ def value_text(value):
     """The text of a cell's value, at most 64 KiB; None for None."""
     if value is None:
         return None
+    if type(value) is int and -_SHORT_INT < value < _SHORT_INT:
+        return repr(value)
     text = _Builder().text(value, 0)
     return texts.bounded(text, limits.VALUE)
 

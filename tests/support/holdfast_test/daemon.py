@@ -198,7 +198,7 @@ class Daemon:
         return sorted((self.home / "run").glob("k-*"))
 
     def wait_spooled(self, kind, cell, seconds=10.0):
-        """Returns once a kernel has put that frame (`started`, `done`) of that cell into its spool: it outlives the kernel then."""
+        """Returns once a kernel has put that frame (`started`, `done`) of that cell into its spool, which outlives it."""
         frame = re.compile(rb'"type":\s*"%s",\s*"cell":\s*"%s"' % (kind.encode(), cell.encode()))
 
         def is_there():
