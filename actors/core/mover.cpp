@@ -1,17 +1,48 @@
 #include "actors/core/mover.hpp"
 
+#include <unistd.h>
+
+#include <chrono>
+
+#include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/base/log.hpp"
 
 namespace holdfast::core {
 
-/// The record that the newest one pushes out of the kept ones leaves a tombstone, and its output goes.
-void mover::expire(storage::cell_record const& row, storage::changes& changes) const {
-  if (row.number <= shared_->settings.keep_cells) return;
-  auto const old = row.number - shared_->settings.keep_cells;
-  changes.push_back(storage::expire_cell{row.session, old});
-  auto const output = "output/" + std::to_string(row.session) + "/" + std::to_string(old);
-  self_->send(shared_->files, remove_tree{shared_->path(output)});
+namespace {
+
+constexpr int expired_at_once = 16;  // by age, a session and flush: old records go over several flushes, not in one long transaction
+
+}  // namespace
+
+/// The record leaves a tombstone, and its output goes.
+void mover::expire(session_number session, cell_number number, storage::changes& changes) const {
+  changes.push_back(storage::expire_cell{session, number});
+  auto const output = shared_->path("output/" + std::to_string(session) + "/" + std::to_string(number));
+  if (::access(output.c_str(), F_OK) == 0) self_->send(shared_->files, remove_tree{output});
+}
+
+/// What is older than keep_cells_days, looked at when a session has a new final cell.
+void mover::expire_by_age(storage::cell_record const& newest, storage::changes& changes) const {
+  auto const keep = shared_->settings.keep_cells;
+  // Records expire in order, so those that are left begin at one number: found by halving.
+  auto const is_there = [&](cell_number number) {
+    auto found = shared_->stores->cell(newest.session, number);
+    return found && found->has_value();
+  };
+  cell_number oldest = newest.number > keep ? newest.number - keep + 1 : 1;
+  for (auto end = newest.number; oldest < end;) {
+    auto const middle = oldest + (end - oldest) / 2;
+    if (is_there(middle)) end = middle;
+    else oldest = middle + 1;
+  }
+  auto const limit = now_ms() - std::chrono::milliseconds(std::chrono::days(shared_->settings.keep_cells_days)).count();
+  for (int count = 0; count < expired_at_once && oldest < newest.number; ++count, ++oldest) {
+    auto const old = shared_->stores->cell(newest.session, oldest);
+    if (!old || !*old || !storage::is_final((*old)->status) || (*old)->finished_at > limit) return;
+    expire(newest.session, oldest, changes);
+  }
 }
 
 void mover::flush() {
@@ -28,12 +59,16 @@ void mover::flush() {
     changes.push_back(storage::put_session{**row});
     moved.sessions.insert(number);
   }
-  for (auto const& [session, number] : waiting.cells) {
+  for (auto at = waiting.cells.begin(); at != waiting.cells.end(); ++at) {
+    auto const [session, number] = *at;
     auto row = shared_->stores->cell(session, number);
     if (!row || !*row) continue;
     auto const is_final = storage::is_final((*row)->status);
     (is_final ? moved.final : moved.open).push_back({session, number});
-    if (is_final) expire(**row, changes);
+    auto const keep = shared_->settings.keep_cells;
+    if (is_final && number > keep) expire(session, number - keep, changes);
+    auto const next = std::next(at);
+    if (is_final && (next == waiting.cells.end() || next->first != session)) expire_by_age(**row, changes);
     changes.push_back(storage::put_cell{std::move(**row)});
   }
   if (changes.empty()) return;

@@ -1,5 +1,7 @@
 #include "actors/link/socket_link.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 
 #include <caf/io/receive_policy.hpp>
@@ -13,7 +15,6 @@ void socket_link::open(unique_fd socket, attach const& message) {
   handle_ = self_->add_scribe(socket.release());
   self_->configure_read(handle_, caf::io::receive_policy::at_most(defaults::read_chunk));
   write(0, to_json(message));
-  self_->flush(handle_);
 }
 
 void socket_link::close() {
@@ -26,8 +27,9 @@ void socket_link::close() {
 void socket_link::on_closed() {
   handle_ = caf::io::connection_handle{};
   attached_ = false;
-  handed_ = 0;
-  awaiting_report_ = false;
+  std::string().swap(rest_);
+  rest_offset_ = 0;
+  awaiting_scribe_ = false;
   decoder_ = decoder{};
 }
 
@@ -89,42 +91,50 @@ void socket_link::record(std::uint64_t seq) {
 }
 
 void socket_link::write_ack() {
-  if (!ack_due() || awaiting_report_) return;
-  write(0, {});
-  self_->flush(handle_);
+  if (ack_due() && !awaiting_scribe_) write(0, {});
 }
 
 void socket_link::pump() {
-  if (!attached_ || awaiting_report_) return;
-  auto wrote = false;
-  while (window_.has_unsent() && !awaiting_report_) {
+  if (!attached_) return;
+  while (window_.has_unsent() && !awaiting_scribe_) {
     auto const next = window_.take_unsent();
     write(next->seq, next->payload);
-    wrote = true;
-    if (handed_ >= defaults::scribe_chunk) {
-      // Reports cost a message each, so they are asked for only here; this frame's own write brings one.
-      self_->ack_writes(handle_, true);
-      awaiting_report_ = true;
-    }
   }
-  if (wrote) self_->flush(handle_);
 }
 
-void socket_link::on_transferred(std::uint64_t remaining) {
-  if (!awaiting_report_ || remaining > 0) return;
-  awaiting_report_ = false;
-  handed_ = 0;
-  self_->ack_writes(handle_, false);
-  pump();
-}
-
+// PORT(caf-1.x): CAF 0.17 makes the handle of a scribe from its descriptor.
 void socket_link::write(std::uint64_t seq, std::string_view payload) {
   scratch_.clear();
   append(scratch_, seq, window_.ack(), payload);
-  self_->write(handle_, scratch_.size(), scratch_.data());
   window_.ack_sent();
-  handed_ += scratch_.size();
-  if (scratch_.capacity() > defaults::scribe_chunk) std::string().swap(scratch_);
+  auto const written = ::send(static_cast<int>(handle_.id()), scratch_.data(), scratch_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (written == static_cast<ssize_t>(scratch_.size())) {
+    if (scratch_.capacity() > defaults::scribe_chunk) std::string().swap(scratch_);
+    return;
+  }
+  // Full, or broken: the scribe waits, or finds out.
+  rest_ = std::move(scratch_);
+  rest_offset_ = written > 0 ? static_cast<std::size_t>(written) : 0;
+  scratch_ = {};
+  awaiting_scribe_ = true;
+  self_->ack_writes(handle_, true);
+  hand_rest_to_scribe();
+}
+
+void socket_link::hand_rest_to_scribe() {
+  auto const length = std::min<std::size_t>(defaults::scribe_chunk, rest_.size() - rest_offset_);
+  self_->write(handle_, length, rest_.data() + rest_offset_);
+  rest_offset_ += length;
+  self_->flush(handle_);
+}
+
+void socket_link::on_transferred(std::uint64_t remaining) {
+  if (!awaiting_scribe_ || remaining > 0) return;
+  if (rest_offset_ < rest_.size()) return hand_rest_to_scribe();
+  std::string().swap(rest_);
+  awaiting_scribe_ = false;
+  self_->ack_writes(handle_, false);
+  pump();
 }
 
 }  // namespace holdfast::link

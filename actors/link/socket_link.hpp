@@ -1,5 +1,5 @@
 // One link over a unix socket inside a broker: moves bytes between a scribe, a decoder and a window, and keeps what is handed to
-// the scribe bounded. The broker decides when to connect, what a frame means and when its effects are recorded.
+// the scribe bounded. What the socket takes at once is written directly, which spares a turn of the event loop a frame. The broker decides when to connect, what a frame means and when its effects are recorded.
 // Collaborators: frame, decoder, window, handshake. Refuses to queue beyond the window's limits.
 #pragma once
 
@@ -57,6 +57,7 @@ class socket_link {
   void on_hello(hello const& message);
   void pump();
   void write(std::uint64_t seq, std::string_view payload);
+  void hand_rest_to_scribe();
 
   caf::io::broker* self_;
   caf::io::connection_handle handle_;
@@ -65,10 +66,11 @@ class socket_link {
   std::uint64_t recorded_;   // survives connections; starts with what the link's row says
   bool attached_ = false;    // hello has come on this connection
   bool had_hello_ = false;   // on any connection of this incarnation: the window may be resumed
-  /// Bytes handed to the scribe since it was last known to be drained; over scribe_chunk we wait for its report.
-  std::size_t handed_ = 0;
-  bool awaiting_report_ = false;
-  std::string scratch_;      // one frame's bytes, reused
+  /// Bytes of the present frame that the socket did not take; the scribe is handed at most scribe_chunk of them at a time.
+  std::string rest_;
+  std::size_t rest_offset_ = 0;
+  bool awaiting_scribe_ = false;  // it writes some of rest_: nothing else may be written meanwhile
+  std::string scratch_;           // one frame's bytes, reused
 };
 
 }  // namespace holdfast::link

@@ -7,6 +7,12 @@ _umask = os.umask(0o077)  # bytecode caches land in the home, which is private; 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, _here)
 
+# The library first, then the holes of the heap, then the program: its objects, which every kernel uses, lie side by side.
+from holdfast_kernel import heap  # noqa: E402
+from holdfast_kernel import library  # noqa: E402,F401
+
+heap.fill_holes()
+
 from holdfast_kernel import nursery_main  # noqa: E402
 
 # Cells must not import from here, nor find `nursery`.

@@ -163,14 +163,14 @@ class NurseryBehaviourTest(NurseryTest):
 
     def test_what_cannot_be_spawned_is_said(self):
         for changes, words in (({'cwd': '/nowhere/at/all'}, 'no such directory'), ({'env': {'a=b': ''}}, 'env'), ({'token': 3}, 'token'),
-                               ({'failpoints': 'x=y'}, 'unknown failpoint'), ({'directory': '/nowhere'}, 'k-1')):
+                               ({'failpoints': 'kernel.x=y'}, 'unknown failpoint'), ({'directory': '/nowhere'}, 'k-1')):
             self.nursery.send(self.spawn_message('k-1', **changes))
             self.assertIn(words, self.nursery.wait_for('spawn_failed', kernel='k-1')['message'])
         self.spawn()
 
     def test_a_bad_configuration_is_one_line_and_exit_1(self):
         for changes in ({'protocol': 9}, {'preload': ['no_such_module']}, {'directory': '/nowhere'}, {'directory': 'here'},
-                        {'idle_ms': None}, {'failpoints': 'a=b'}):
+                        {'idle_ms': None}, {'failpoints': 'nursery.a=b'}):
             done = self.launch(dict(self.nursery_config(), **changes))
             self.assertEqual((done.returncode, done.stderr.count(b'\n')), (1, 1), done.stderr)
             self.assertTrue(done.stderr.startswith(b'cannot start nursery'))

@@ -16,7 +16,7 @@ from .interrupts import Interrupts
 from .journal import Journal
 from .kernel import Kernel
 from .link import Link
-from .output import STDERR, STDOUT, Output
+from .output import Output
 from .spool import Spool
 from .streams import Streams
 from .window import Window

@@ -121,6 +121,6 @@ def _start(config, listener, own_log):
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     os.close(null)
-    warming.share_with_kernels(config['directory'])
+    warming.share_with_kernels(config['directory'], own_log)
     own_log.write('nursery-started %s pid %d python %s' % (config['nursery'], identity.pid, sys.version.split()[0]))
     return nursery, link

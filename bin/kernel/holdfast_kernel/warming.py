@@ -10,11 +10,9 @@ import gc
 import getpass
 import linecache
 import os
-import random
 import signal
 import socket
 import sys
-import threading
 import time
 import types
 import warnings
@@ -30,20 +28,23 @@ _CELLS = ('1+1', 'x = [1, 2]\nx', 'def f(): return {}\nf()', 'print(1)', '1/0', 
 _TOKEN = '0' * 64
 
 
-def share_with_kernels(directory):
+def share_with_kernels(directory, own_log):
     """To be called once, before the first fork and with no thread but this one."""
     gc.disable()
-    # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
-    warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
     os.environ.clear()  # each kernel gets the one that its spawn names
     time.tzset()
-    used = _code_used_by(lambda: _rehearse(directory))
-    gc.collect()
-    heap.fill_holes()
-    _gather_code(used)
-    # Again: copies of code are fresh, and a full collection has emptied caches and free lists.
-    for _ in range(3):
-        _rehearse(directory)
+    # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
+    warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
+    try:
+        used = _code_used_by(lambda: _rehearse(directory))
+        gc.collect()
+        heap.fill_holes()
+        _gather_code(used)
+        # Again: copies of code are fresh, and a full collection has emptied caches and free lists.
+        for _ in range(3):
+            _rehearse(directory)
+    except Exception as error:  # kernels are bigger then, no more
+        own_log.write('rehearsal-failed %s: %s' % (type(error).__name__, error))
     heap.fill_holes()
     gc.freeze()
     gc.enable()
@@ -62,11 +63,10 @@ def _code_used_by(act):
 
 def _gather_code(used):
     """Puts copies of this code, and of what only a forked kernel runs, side by side: running it counts references in it."""
-    modules = (kernel_main.__name__, spawning.__name__, threading.__name__)
+    modules = (kernel_main.__name__, spawning.__name__)
     for function in gc.get_objects():
         if type(function) is types.FunctionType and not interrupts.is_door(function.__code__):
-            if id(function.__code__) in used or function.__module__ in modules[:2] or (
-                    function.__module__ == modules[2] and function.__name__ == '_after_fork'):
+            if id(function.__code__) in used or function.__module__ in modules:
                 function.__code__ = function.__code__.replace()
 
 
@@ -80,6 +80,7 @@ def _rehearse(directory):
     try:
         kernel, link, address = _make_kernel(directory, opened)
         daemon = socket.socket(socket.AF_UNIX)
+        daemon.settimeout(1)  # a rehearsal that goes wrong must not keep the nursery
         daemon.connect(address)
         kernel.use_link(link)
         _play(kernel, daemon)
@@ -98,7 +99,6 @@ def _rehearse(directory):
 
 
 def _make_kernel(directory, opened):
-    random.seed()
     own_log = log.Log(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
     opened.append(own_log.fd)
     readers = {}
@@ -134,8 +134,7 @@ def _play(kernel, daemon):
             message = {'type': 'execute', 'cell': 'c%d' % number, 'generation': number, 'code': source, 'timeout_ms': 1000,
                        'output_limit': limits.OUTPUT_LIMIT}
             daemon.send(frames.encode(0, taken, b'') + frames.encode(number, taken, frames.to_payload(message)))
-        kernel.turn(0)
-        for _ in range(3):
+        for _ in range(2):  # to accept and to attach; to receive and to run
             kernel.turn(0)
         for frame in decoder.feed(daemon.recv(1 << 20)):
             frames.from_payload(frame.payload)

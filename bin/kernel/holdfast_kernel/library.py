@@ -1,0 +1,33 @@
+"""All that the program uses of the standard library, imported before the program itself: see nursery.py."""
+
+import __future__  # noqa: F401
+import ast  # noqa: F401
+import atexit  # noqa: F401
+import builtins  # noqa: F401
+import codecs  # noqa: F401
+import collections  # noqa: F401
+import ctypes  # noqa: F401
+import faulthandler  # noqa: F401
+import fcntl  # noqa: F401
+import functools  # noqa: F401
+import gc  # noqa: F401
+import getpass  # noqa: F401
+import hmac  # noqa: F401
+import importlib  # noqa: F401
+import io  # noqa: F401
+import json  # noqa: F401
+import linecache  # noqa: F401
+import operator  # noqa: F401
+import os  # noqa: F401
+import re  # noqa: F401
+import resource  # noqa: F401
+import select  # noqa: F401
+import signal  # noqa: F401
+import socket  # noqa: F401
+import struct  # noqa: F401
+import sys  # noqa: F401
+import time  # noqa: F401
+import traceback  # noqa: F401
+import types  # noqa: F401
+import warnings  # noqa: F401
+import zlib  # noqa: F401
