@@ -175,6 +175,14 @@ class NurseryBehaviourTest(NurseryTest):
             self.assertEqual((done.returncode, done.stderr.count(b'\n')), (1, 1), done.stderr)
             self.assertTrue(done.stderr.startswith(b'cannot start nursery'))
 
+    def test_its_rehearsal_succeeds_and_leaves_no_descriptor(self):
+        with open(os.path.join(self.nursery_directory, 'nursery.log')) as file:
+            self.assertNotIn('rehearsal-failed', file.read())
+        own = [os.readlink('/proc/%d/fd/%s' % (self.nursery_pid, fd)) for fd in os.listdir('/proc/%d/fd' % self.nursery_pid)]
+        self.assertEqual(sum('timerfd' in path or 'eventfd' in path and 'eventpoll' not in path for path in own), 0, own)
+        self.assertEqual(sum(path.startswith('socket:') for path in own), 2, own)
+        self.assertEqual(sum(path.startswith('pipe:') for path in own), 2, own)
+
     def test_preloaded_modules_are_there(self):
         self.nursery.send({'type': 'shutdown'})
         self.wait_until(lambda: not self.is_alive(self.nursery_pid), 'the nursery ends')

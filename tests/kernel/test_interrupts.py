@@ -42,6 +42,21 @@ class InterruptTest(NurseryTest):
         self.assertGreaterEqual(done['duration_ms'], 200)
         self.assertEqual(self.kernel.run('2', timeout_ms=1)['value'], '2')
 
+    def test_a_cell_that_closes_the_timer_leaves_the_next_one_its_deadline(self):
+        close = ('import os\nfor name in os.listdir("/proc/self/fd"):\n    try:\n        path = os.readlink("/proc/self/fd/" + name)\n'
+                 '    except OSError:\n        continue\n    if "timerfd" in path: os.close(int(name))')
+        for _ in range(3):
+            self.kernel.execute(close)
+            cell = self.kernel.execute('while True: pass', timeout_ms=100)
+            self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'timeout')
+
+    def test_a_long_cell_right_behind_quick_ones_is_served(self):
+        for _ in range(20):
+            for _ in range(3):
+                self.kernel.execute('1')
+            cell = self.kernel.execute('while True: pass', timeout_ms=20)
+            self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'timeout')
+
     def test_a_deadline_of_another_cell_never_meets_the_next(self):
         for _ in range(30):
             self.kernel.run('import time\ntime.sleep(0.008)', timeout_ms=8)

@@ -92,7 +92,7 @@ class Kernel:
             end_process(self._log, *self._shutdown)
         if self._unchecked:
             # Not at once: the next cell of a quick sequence would wait for it.
-            if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY):
+            if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY if patience is None else patience):
                 return
             self._check_descriptors()
             self._watch_pipes()
