@@ -39,6 +39,7 @@ inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started 
 inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
+inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
 inline constexpr milliseconds settle_deadline = 5s;  // at the end of the gateway: for the last rows to reach disk
 inline constexpr milliseconds store_retry = 1s;      // a result that the store did not take is tried again

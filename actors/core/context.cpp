@@ -25,6 +25,15 @@ void context::move_later(session_number session) {
   to_disk.sessions.insert(session);
 }
 
+void context::forget_later(session_number session, notice_id const& told) {
+  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
+  to_disk.told.insert({session, told});
+}
+
+error being_closed(session_key const& key) {
+  return {error_code::shutting_down, "session " + key.session + " is being closed; send it again for a new one", {}};
+}
+
 error unknown_session(session_key const& key) {
   return {error_code::not_found,
           "no session " + key.session + " of owner " + key.owner + (key.child.empty() ? "" : ", child " + key.child) +

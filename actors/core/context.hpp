@@ -41,10 +41,12 @@ struct context {
   struct unmoved {
     std::set<session_number> sessions;
     std::set<std::pair<session_number, cell_number>> cells;
-    bool empty() const { return sessions.empty() && cells.empty(); }
+    std::set<std::pair<session_number, notice_id>> told;  // notices that are gone from boot
+    bool empty() const { return sessions.empty() && cells.empty() && told.empty(); }
   } to_disk;
   void move_later(session_number session, cell_number cell);
   void move_later(session_number session);
+  void forget_later(session_number session, notice_id const& told);
 
   bool shutting_down = false;
   bool store_failed = false;  // a sync failed: everything is answered with store_failed
@@ -61,6 +63,8 @@ using shared_context = std::shared_ptr<context>;
 
 /// What loading a session's row, or finding none, answers a request with.
 error unknown_session(session_key const& key);
+/// For a run that meets the end of its session: a new one may bear the name.
+error being_closed(session_key const& key);
 
 }  // namespace holdfast::core
 

@@ -56,9 +56,10 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   log::info("gateway-started", "home {} incarnation {}{}", settings.home.string(), found.incarnation,
             found.boot_discarded ? "; the system was booted since: local kernels are gone" : "");
 
+  if (found.links_forgotten > 0) log::info("home-copied", "left {} kernels of another daemon's home alone", found.links_forgotten);
   for (auto const& name : settings.ignored_variables) log::warn("variable-ignored", "{} names no setting; see config.toml's keys", name);
 
-  shared->disk = spawn_disk_store(system, shared->stores.get());
+  shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);
   auto* raw = shared.get();
   shared->environment = env::spawn_local_environment(

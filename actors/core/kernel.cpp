@@ -44,7 +44,6 @@ struct kernel_actor {
   std::optional<steady_time> hello_deadline;  // while a connection waits for hello
   std::optional<steady_time> kill_at;         // a shutdown was asked for
   std::optional<steady_time> ack_at;          // a bare ack is due then
-  std::vector<std::string> held;              // asked to send before the first hello
   bool had_hello = false;
   std::optional<link::exited> exit_report;
 
@@ -59,10 +58,17 @@ struct kernel_actor {
       return;
     }
     now = kernel_state::attaching;
-    auto pidfd = open_pidfd(row.process);
-    if (pidfd) watch_process(std::move(*pidfd));
-    else if (pidfd.error() == process_state::gone) return apply(kernel_event::process_gone);
     connect();
+  }
+
+  /// Watches the process of the row unless that is done; false when it is proven gone, and the machine told so. What cannot be told now
+  /// is asked again with the next attempt to connect.
+  bool identify() {
+    if (watch || row.process.pid == 0) return true;
+    auto pidfd = open_pidfd(row.process);
+    if (pidfd) watch = process_watch(self, std::move(*pidfd), [this] { apply(kernel_event::process_gone); });
+    else if (pidfd.error() == process_state::gone) return apply(kernel_event::process_gone), false;
+    return true;
   }
 
   // ---- the machine ----
@@ -100,20 +106,14 @@ struct kernel_actor {
     self->quit();
   }
 
-  void watch_process(unique_fd pidfd) {
-    watch = process_watch(self, std::move(pidfd), [this] { apply(kernel_event::process_gone); });
-  }
-
   // ---- spawning ----
 
   void on_spawned(env::kernel_spawned const& answer) {
     row.nursery = answer.nursery;
     row.process = answer.process;
     self->send(session, kernel_live{row.kernel, answer.nursery, answer.python, answer.program, answer.process});
-    auto pidfd = open_pidfd(row.process);
-    if (pidfd) watch_process(std::move(*pidfd));
     apply(kernel_event::spawned);
-    if (!pidfd && pidfd.error() == process_state::gone) apply(kernel_event::process_gone);
+    if (kill_at) kill();  // its end was ordered while nobody knew the process
   }
 
   void on_refused(error problem) {
@@ -126,6 +126,7 @@ struct kernel_actor {
 
   void connect() {
     retry_at.reset();
+    if (!identify()) return;
     auto socket = connect_unix(settings().home / row.directory / "kernel.sock");
     if (!socket) return apply(kernel_event::link_lost, "connect: errno " + std::to_string(socket.error()));
     if (!is_trusted_peer(socket->get())) return apply(kernel_event::link_lost, "another user listens on its socket");
@@ -158,24 +159,20 @@ struct kernel_actor {
     apply(kernel_event::hello);
     if (!watch) {
       row.process = message.process;
-      auto pidfd = open_pidfd(row.process);
-      if (pidfd) watch_process(std::move(*pidfd));
+      if (!identify()) return;
     }
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
     self->send(session, kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && message.epoch > 1});
-    for (auto& payload : std::exchange(held, {})) send(std::move(payload));
   }
 
   // ---- data ----
 
   void send(std::string payload) {
-    // Before the first hello there is no window to number it in; the session sends cells after kernel_attached only.
-    if (!had_hello) {
-      held.push_back(std::move(payload));
-      return;
-    }
+    // Before the first hello there is no window to number it in: the session sends after kernel_attached only.
+    if (!had_hello) return log::error("sent-too-early", "kernel {} is not attached yet", row.kernel.text);
     ack_at.reset();
-    if (!link.send(std::move(payload))) log::error("window-full", "kernel {} takes no more frames", row.kernel.text);
+    // 4096 frames unacked: it does not read. Its connection is given up and made anew; deadlines end what hangs.
+    if (!link.send(std::move(payload))) return on_link_lost("its window is full");
     if (link.ack_due()) schedule_ack();
   }
 
@@ -238,6 +235,7 @@ struct kernel_actor {
 
   void kill() {
     kill_at.reset();
+    if (!identify()) return;
     // Without an identified process there is nothing that may be signalled: it is ended when it is known.
     if (!watch || !watch.send_signal(SIGKILL)) {
       kill_at = steady_clock::now() + defaults::attach_retry_most;
@@ -247,7 +245,7 @@ struct kernel_actor {
 
   void on_exit_known(env::exit_known const& known) {
     exit_report = known.report;
-    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), shared->path(row.directory)});
+    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid, shared->path(row.directory)});
   }
 
   void on_remains(remains_found found) {

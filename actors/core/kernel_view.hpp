@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <caf/actor.hpp>
+
 #include "storage/records.hpp"
 
 namespace holdfast::core {
@@ -40,6 +42,8 @@ class session_face {
   /// The session row of CONTRACT.md as JSON text.
   virtual std::string row() const = 0;
   virtual std::optional<kernel_view> kernel() const = 0;
+  /// That client is gone: nothing waits for it any more; its cells go on.
+  virtual void forget_connection(caf::actor const& front, std::uint64_t connection) = 0;
   /// They were acked and are in no store any more.
   virtual void forget_notices(std::vector<notice_id> const& ids) = 0;
 };

@@ -125,9 +125,12 @@ struct disk_committed {
 
 // ---- files of dead kernels --------------------------------------------------------------------------------------------
 
-/// Reads exit file, spool and journal of a run directory; answers with remains_found.
+/// Reads exit file, spool and journal of a run directory; answers with remains_found. Without an exit file no nursery has ended what the
+/// kernel left: that is done first.
 struct read_remains {
   caf::actor asker;
+  kernel_id kernel;
+  std::int32_t pid = 0;
   std::string directory;  // absolute
 };
 struct remains_found {

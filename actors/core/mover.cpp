@@ -71,6 +71,7 @@ void mover::flush() {
     if (is_final && (next == waiting.cells.end() || next->first != session)) expire_by_age(**row, changes);
     changes.push_back(storage::put_cell{std::move(**row)});
   }
+  for (auto const& [session, notice] : waiting.told) changes.push_back(storage::erase_notice{session, notice});
   if (changes.empty()) return;
   auto const tag = next_tag_++;
   underway_[tag] = std::move(moved);

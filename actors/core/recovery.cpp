@@ -10,6 +10,7 @@
 
 #include "actors/base/identity.hpp"
 #include "actors/base/log.hpp"
+#include "actors/core/messages.hpp"
 #include "actors/core/session.hpp"
 #include "actors/env/messages.hpp"
 
@@ -37,7 +38,11 @@ void recover(caf::actor_system& system, shared_context const& shared) {
 
   for (auto& [number, link] : wanted) {
     auto row = stores.session(number);
-    if (row && *row) {
+    if (!row) {  // not known to be gone: its kernel is left alone
+      log::error("recovery-incomplete", "session {}: {}", number, row.error().text);
+      continue;
+    }
+    if (*row) {
       spawn_session(system, shared, {std::move(**row), false, std::move(link)});
       continue;
     }
@@ -45,6 +50,7 @@ void recover(caf::actor_system& system, shared_context const& shared) {
     if (link) {
       if (auto pidfd = open_pidfd(link->process)) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
       (void)shared->commit({storage::erase_link{link->kernel}});
+      caf::anon_send(shared->files, remove_tree{shared->path(link->directory)});
     }
   }
   log::info("recovery-started", "{} sessions with kernels or open cells", wanted.size());

@@ -37,7 +37,7 @@ live_cell* session_state::find(cell_id const& wanted) {
 
 void session_state::load(std::optional<storage::link_record> link) {
   if (!on_disk) {
-    self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), 0});
+    ask_for_row();
     publish("session_created", "{}");
     return;
   }
@@ -55,7 +55,7 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
   std::vector<live_cell> unknown;
   for (auto& record : *open) {
-    live_cell cell{record, {}, false, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept)};
+    live_cell cell{record, {}, false, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}};
     auto outbox = stores.outbox(row_.number, record.number);
     if (outbox && *outbox) {
       cell.code = (*outbox)->code;
@@ -90,7 +90,9 @@ void session_state::advance() {
 
 void session_state::on_call(session_call& call) {
   auto const& from = call.from;
-  if (closing && !std::holds_alternative<close_session>(call.what)) return answer_error(from, unknown_session(row_.key));
+  auto const is_run = std::holds_alternative<run_cell>(call.what);
+  if (gone && is_run) return answer_error(from, being_closed(row_.key));
+  if (gone || (closing && !is_run && !std::holds_alternative<close_session>(call.what))) return answer_error(from, unknown_session(row_.key));
   if (shared->shutting_down) return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   std::visit(
       [&](auto& what) {
@@ -108,21 +110,23 @@ void session_state::on_call(session_call& call) {
       call.what);
 }
 
+void session_state::ask_for_row() {
+  if (!std::exchange(row_asked, true)) self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), disk_tag::session_row});
+}
+
 void session_state::on_disk_committed(disk_committed const& answer) {
   if (answer.problem && answer.problem->code == storage::failure_code::failed) shared->store_failed = true;
-  if (closing && answer.tag == 2) {
+  if (answer.tag >= disk_tag::first_cell) return on_cell_synced(answer.tag - disk_tag::first_cell, answer.problem);
+  if (answer.tag == disk_tag::session_end) {
     if (!answer.problem) return finish_close();
     for (auto const& to : std::exchange(close_waiters, {})) answer_error(to, from_storage(*answer.problem));
     closing = false;
     return;
   }
-  if (answer.problem) {
-    // Nothing was accepted: whoever waits for that may send again.
-    while (!arrivals.empty()) refuse_front(from_storage(*answer.problem));
-    return;
-  }
-  if (answer.tag == 0) on_disk = true;
-  else if (!arrivals.empty()) arrivals.front().on_disk = true;
+  row_asked = false;
+  // Nothing was accepted yet: whoever waits for that may send again.
+  while (answer.problem && !arrivals.empty()) refuse_front(from_storage(*answer.problem));
+  on_disk = !answer.problem;
   advance();
 }
 
@@ -137,30 +141,35 @@ void session_state::on_wake() {
     when.reset();
     return true;
   };
+  if (due(store_retry_at)) {
+    auto told = std::exchange(stalled, {});
+    if (auto* frames = std::get_if<kernel_said>(&told)) on_said(std::move(*frames));
+    else if (auto* death = std::get_if<kernel_dead>(&told)) on_dead(std::move(*death));
+    else if (auto* failed = std::get_if<kernel_start_failed>(&told)) on_start_failed(*failed);
+  }
+  auto is_overdue = false;
   for (auto& cell : cells) {
     for (auto& each : cell.waiters)
       if (each.until && *each.until <= now) answer_current(cell, each.to);
       else if (each.until) wake_at(*each.until);
     std::erase_if(cell.waiters, [&](auto const& each) { return each.until && *each.until <= now; });
-    if (due(cell.overdue)) {
+    // A result that waits for the store is no reason to kill.
+    if (std::holds_alternative<std::monostate>(stalled) && due(cell.overdue)) {
       if (cell.ending == cell_ending::none) cell.ending = cell_ending::timeout;
-      end_kernel_for("deadline", end_kernel::how::kill);
+      is_overdue = true;
     }
   }
+  if (is_overdue) end_kernel_for("deadline", end_kernel::how::kill);
   while (!arrivals.empty() && arrivals.front().deadline <= now)
     refuse_front({error_code::at_capacity, "no kernel was ready for session " + row_.key.session + " in time; send it again", {}});
   for (auto const& each : arrivals) wake_at(each.deadline);
-  if (due(store_retry_at)) {
-    if (auto frames = std::exchange(stalled, {})) on_said(std::move(*frames));
-    if (auto death = std::exchange(stalled_death, {})) on_dead(std::move(*death));
-  }
   if (due(dispatch_retry_at)) dispatch();
 }
 
 void session_state::on_wind_down(bool end_kernels) {
   if (end_kernels && kernel_) {
     ending_kernel = true;
-    if (!cells.empty() && cells.front().sent && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+    if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
     return end_kernel_for("shutdown", end_kernel::how::kill);
   }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
@@ -198,7 +207,7 @@ std::optional<kernel_view> session_state::kernel() const {
   kernel_view view{row_.key, link.kernel, link.environment, link.python, link.process.pid, link.state == storage::link_state::live,
                    kernel_->attached, kernel_->was_attached, {}, 0, link.started_at, link.idle_since};
   for (auto const& cell : cells)
-    if (cell.sent && cell.row.kernel == link.kernel) view.cell = cell.row.cell.text;
+    if (is_out(cell)) view.cell = cell.row.cell.text;
     else ++view.queued;
   return view;
 }
@@ -213,7 +222,7 @@ std::string session_state::row() const {
   out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
   if (view && !view->cell.empty()) out.text("cell", view->cell);
   else out.null("cell");
-  out.number("queued", std::count_if(cells.begin(), cells.end(), [](auto const& each) { return !each.sent; }) + arrivals.size());
+  out.number("queued", std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
   out.number("jobs", 0);
   auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
@@ -237,6 +246,11 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
     set_handlers(self, "session");
     auto state = std::make_shared<session_state>(self, shared, seed.row, seed.fresh);
     shared->sessions[seed.row.key].face = state.get();
+    // However it ends, nobody may look at it or send to it afterwards.
+    self->attach_functor([shared, key = seed.row.key, id = self->id()] {
+      auto found = shared->sessions.find(key);
+      if (found != shared->sessions.end() && found->second.actor.id() == id) shared->sessions.erase(found);
+    });
     state->load(seed.link);
     return {
         [state](session_call& call) { state->on_call(call); },

@@ -40,6 +40,9 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
 }  // namespace
 
 void session_state::on_run(reply_to from, run_cell what) {
+  if (closing) return answer_error(from, being_closed(row_.key));
+  if (arrivals.size() >= defaults::max_queue_per_session)
+    return answer_error(from, {error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(arrivals.size()) + " cells waiting for a kernel; wait for one", {}});
   arrival made{std::move(from), std::move(what), {}, steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout)};
   made.code = sha256(made.what.code);
   arrivals.push_back(std::move(made));
@@ -93,12 +96,13 @@ bool session_state::accept_front() {
     refuse_front({error_code::kernel_changed, "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more", {}});
     return true;
   }
-  auto const waiting = cells.size() - (!cells.empty() && cells.front().sent ? 1 : 0);
+  auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
   if (waiting >= defaults::max_queue_per_session) {
     refuse_front({error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one", {}});
     return true;
   }
   if (!on_disk) {
+    ask_for_row();
     if (!kernel_) start_kernel();  // meanwhile
     return false;
   }
@@ -116,14 +120,11 @@ bool session_state::accept_front() {
   record.source = shown(what.code);
   record.queued_at = now_ms();
   record.timeout_ms = what.timeout_ms;
-  if (shared->settings.strict_durability && !front.on_disk) {
-    if (!std::exchange(front.asked_disk, true)) self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), 1});
-    return false;
-  }
   storage::changes unit;
   auto reset_first = what.reset;
   take_settings(what, unit, reset_first);
-  auto const at_once = cells.empty() && kernel_->attached && !(reset_first && kernel_->row.generation > 0);
+  auto const is_strict = shared->settings.strict_durability;
+  auto const at_once = !is_strict && cells.empty() && kernel_->attached && !(reset_first && kernel_->row.generation > 0);
   auto link = kernel_->row;
   if (at_once) {
     record.kernel = link.kernel;
@@ -146,10 +147,20 @@ bool session_state::accept_front() {
   shared->move_later(row_.number, record.number);
 
   auto& cell = cells.emplace_back(live_cell{record, std::move(what.code), reset_first, false, {}, {}, {},
-                                            output_log(output_file(record), defaults::output_kept)});
-  auto const accepted = std::move(front);
+                                            output_log(output_file(record), defaults::output_kept), {}});
+  auto accepted = std::move(front);
   arrivals.pop_front();
+  if (is_strict) {
+    cell.awaits_disk = std::move(accepted);
+    self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), disk_tag::first_cell + record.number});
+    return true;
+  }
   if (at_once) send_execute(cell);
+  tell_accepted(cell, std::move(accepted));
+  return true;
+}
+
+void session_state::tell_accepted(live_cell& cell, arrival accepted) {
   publish("cell_accepted", cell_details(cell.row.cell));
   if (accepted.what.stream) {
     link::json_writer params;
@@ -160,7 +171,24 @@ bool session_state::accept_front() {
     self->send(accepted.from.front, notification{accepted.from.connection, "cell.accepted", params.take()});
   }
   add_waiter(cell, accepted.from, accepted.what.wait_ms, accepted.what.stream, 0);
-  return true;
+}
+
+/// Strict durability: the id of an accepted cell is synced, so it may be told and sent; or it is not, and then it never was.
+void session_state::on_cell_synced(cell_number number, std::optional<storage::failure> const& problem) {
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == number; });
+  if (found == cells.end() || !found->awaits_disk) return;
+  auto accepted = std::move(*found->awaits_disk);
+  found->awaits_disk.reset();
+  if (problem) {
+    answer_error(accepted.from, from_storage(*problem));
+    for (auto const& each : found->waiters) answer_error(each.to, from_storage(*problem));
+    if (!shared->commit({storage::erase_cell{row_.number, number}, storage::erase_outbox{row_.number, number}}))
+      log::error("store-failed", "cell {} of session {} was refused and could not be removed", number, row_.number);
+    cells.erase(found);
+  } else {
+    tell_accepted(*found, std::move(accepted));
+  }
+  advance();
 }
 
 /// The session's last python, cwd and variables; another interpreter needs another kernel.
@@ -224,7 +252,7 @@ void session_state::start_kernel() {
 void session_state::dispatch() {
   if (cells.empty() || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down) return;
   auto& front = cells.front();
-  if (front.sent) return;
+  if (front.sent || front.awaits_disk) return;
   auto& link = kernel_->row;
   if (front.row.kernel != link.kernel) {
     if (front.reset_first && link.generation > 0) return end_kernel_for("reset", end_kernel::how::kill);
@@ -239,8 +267,9 @@ void session_state::dispatch() {
     front.row = std::move(row);
     link = std::move(next);
   }
-  if (front.row.status == storage::cell_status::queued) return send_execute(front);
-  front.sent = true;  // it runs there already
+  if (front.row.status == storage::cell_status::queued) send_execute(front);
+  else front.sent = true;  // it runs there already
+  if (front.ending == cell_ending::interrupt) send_interrupt(front);  // asked for before the kernel was attached
 }
 
 void session_state::send_execute(live_cell& cell) {
@@ -248,6 +277,7 @@ void session_state::send_execute(live_cell& cell) {
                         defaults::output_kept};
   self->send(kernel_->actor, kernel_send{link::to_json(message), true});
   cell.sent = true;
+  set_overdue(cell);
 }
 
 }  // namespace holdfast::core

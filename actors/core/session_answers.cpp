@@ -95,8 +95,8 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
   to.offset = offset + text.size();
 }
 
-void session_state::finish(cell_number number, storage::cell_record row) {
-  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == number; });
+void session_state::finish(storage::cell_record row) {
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == row.number; });
   if (found == cells.end()) return;
   auto const waiters = std::move(found->waiters);
   publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
@@ -114,7 +114,14 @@ result<storage::cell_record> session_state::stored(cell_id const& cell) const {
   auto record = shared->stores->cell(row_.number, (*known)->number);
   if (!record) return tl::unexpected(from_storage(record.error()));
   if (!*record) return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
-  return std::move(**record);
+  auto found = std::move(**record);
+  if (found.result.empty()) {  // not final and not ours to run: it is told as it stands
+    result_facts facts;
+    facts.key = row_.key;
+    facts.row = found;
+    found.result = result_json(facts);
+  }
+  return found;
 }
 
 void session_state::on_get(reply_to const& from, cell_id const& cell) {
@@ -129,7 +136,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
   auto record = stored(what.cell);
   if (!record) return answer_error(from, std::move(record.error()));
   if (what.stream) {
-    live_cell past{*record, {}, false, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept)};
+    live_cell past{*record, {}, false, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept), {}};
     waiter to{from, {}, true, what.offset};
     for (;;) {
       auto const page = past.output.read(to.offset, defaults::output_frame_text);

@@ -42,41 +42,53 @@ void session_state::add_notice(storage::notice_record notice) {
   notices.push_back(std::move(notice));
 }
 
-/// Nothing ran in it: those who wait for acceptance are refused, cells that were accepted for an earlier kernel end as an error.
+/// Nothing ran in it: those who wait for acceptance are refused. Cells that were accepted for an earlier kernel get another try, three at
+/// most, then end as an error.
 void session_state::on_start_failed(kernel_start_failed const& told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
-  publish("refused", "{\"reason\":\"start_failed\"}");
   storage::changes unit{storage::erase_link{told.kernel}};
-  std::vector<storage::cell_record> ended;
+  std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
     auto row = cell.row;
-    row.status = storage::cell_status::error;
-    row.finished_at = now_ms();
-    auto facts = facts_without_output(cell);
-    facts.row = row;
-    facts.kernel.reset();
-    facts.error = link::cell_error{"start_failed", told.problem.message, {}};
-    row.result = result_json(facts);
+    row.kernel = {};
+    row.generation = 0;
+    if (++row.requeues > defaults::requeues_most) {
+      row.status = storage::cell_status::error;
+      row.finished_at = now_ms();
+      auto facts = facts_without_output(cell);
+      facts.row = row;
+      facts.kernel.reset();
+      facts.error = link::cell_error{"start_failed", told.problem.message, {}};
+      row.result = result_json(facts);
+    }
     unit.push_back(storage::put_cell{row});
-    unit.push_back(storage::erase_outbox{row.session, row.number});
-    ended.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
-  if (!shared->commit(unit)) log::error("store-failed", "the end of kernel {} could not be recorded", told.kernel.text);
-  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
-  kernel_.reset();
-  for (auto& row : ended) {
-    auto const number = row.number;
-    finish(number, std::move(row));
-  }
+  auto const committed = shared->commit(unit);
   while (!arrivals.empty()) refuse_front(told.problem);
+  if (!committed) return stall(told);
+  publish("refused", "{\"reason\":\"start_failed\"}");
+  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
+  auto const view = kernel();
+  kernel_.reset();
+  for (auto& row : rows) {
+    if (storage::is_final(row.status)) {
+      finish(std::move(row));
+    } else if (auto* cell = find(row.cell)) {
+      cell->row = std::move(row);
+      cell->sent = false;
+    }
+  }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
+  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, view->to_json());
   if (closing) return on_close_ready();
-  if (ending_kernel) on_wind_down(false);
+  if (ending_kernel) return on_wind_down(false);
+  advance();
 }
 
-/// Decides what became of a cell that was with the dead kernel, by the table of outcome.hpp.
-void session_state::settle(live_cell& cell, kernel_dead const& told, storage::changes& unit, std::vector<std::string>& lost) {
+/// What becomes of a cell that was with the dead kernel, by the table of outcome.hpp: its next row, final or queued again.
+storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& told) const {
   evidence known;
   known.sent = cell.row.generation > 0;
   known.started = cell.row.status == storage::cell_status::running;
@@ -87,10 +99,7 @@ void session_state::settle(live_cell& cell, kernel_dead const& told, storage::ch
     row.kernel = {};
     row.generation = 0;
     ++row.requeues;
-    unit.push_back(storage::put_cell{row});
-    cell.row = std::move(row);
-    cell.sent = false;
-    return;
+    return row;
   }
   switch (cell.ending) {
     case cell_ending::none: row.status = storage::cell_status::lost; break;
@@ -98,8 +107,7 @@ void session_state::settle(live_cell& cell, kernel_dead const& told, storage::ch
     default: row.status = storage::cell_status::interrupted; break;
   }
   row.finished_at = now_ms();
-  cell.row.output_bytes = std::max(cell.row.output_bytes, cell.output.end());
-  row.output_bytes = cell.row.output_bytes;
+  row.output_bytes = std::max(row.output_bytes, cell.output.end());
   auto facts = facts_of(cell);
   facts.row = row;
   facts.death = death_of(told.left);
@@ -110,43 +118,43 @@ void session_state::settle(live_cell& cell, kernel_dead const& told, storage::ch
     if (row.status == storage::cell_status::lost)
       facts.kernel->note = "the kernel was " + in_words(*facts.death) + " during this cell: its effects are unknown, it is not run again";
   }
-  facts.notices = std::exchange(notices, {});
-  for (auto const& each : facts.notices) unit.push_back(storage::erase_notice{each.session, each.notice});
+  facts.notices = notices;
   row.result = result_json(facts);
-  if (row.status == storage::cell_status::lost) lost.push_back(row.cell.text);
-  unit.push_back(storage::put_cell{row});
-  unit.push_back(storage::erase_outbox{row.session, row.number});
-  cell.row = std::move(row);
+  return row;
 }
 
 void session_state::on_dead(kernel_dead told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   kernel_->attached = false;
-  // First what it said and printed, as if it had just arrived.
+  // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   for (auto const& each : told.left.journal)
-    if (auto* cell = find(each.cell); cell && cell->row.kernel == told.kernel) on_output(*cell, each.stream, each.offset, each.text);
-  stalled.reset();  // all of it is in the spool
-  if (told.left.spool_readable || !told.left.frames.empty()) {
-    if (!take(told.left.frames)) {
-      stalled_death = std::move(told);
-      store_retry_at = steady_clock::now() + defaults::store_retry;
-      return wake_at(*store_retry_at);
-    }
-  }
+    if (auto* cell = find(each.cell); cell && is_out(*cell)) on_output(*cell, each.stream, each.offset, each.text);
+  if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable) told.left.frames = std::move(waiting->frames);
+  stalled = {};
+  if (!take(told.left.frames)) return stall(std::move(told));
+  told.left.frames.clear();
+  auto* front = !cells.empty() && is_out(cells.front()) ? &cells.front() : nullptr;
+  if (front && told.left.exit)
+    for (auto const& rest : std::exchange(told.left.exit->rest, {}))
+      on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(), rest.text);
+
   storage::changes unit{storage::erase_link{told.kernel}};
+  std::optional<storage::cell_record> ended;
   std::vector<std::string> lost;
-  auto const death = death_of(told.left);
-  auto* front = !cells.empty() && cells.front().row.kernel == told.kernel ? &cells.front() : nullptr;
   if (front) {
-    if (told.left.exit)
-      for (auto const& rest : told.left.exit->rest)
-        on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(), rest.text);
-    settle(*front, told, unit, lost);
+    ended = settled(*front, told);
+    unit.push_back(storage::put_cell{*ended});
+    if (ended->status == storage::cell_status::lost) lost.push_back(ended->cell.text);
   }
+  auto const is_final = ended && storage::is_final(ended->status);
+  if (is_final)
+    for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
+  auto const death = death_of(told.left);
   auto const ordered = kernel_->ending;
-  row_.fresh_reason = ordered == "reset" ? "reset" : "died";
-  ++row_.restarts;
-  unit.push_back(storage::put_session{row_});
+  auto next = row_;
+  next.fresh_reason = ordered == "reset" ? "reset" : "died";
+  ++next.restarts;
+  unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   if (!ordered && !closing) {
     std::string text = "the python kernel was found dead (" + in_words(death) + "); a fresh one takes its place";
@@ -154,21 +162,23 @@ void session_state::on_dead(kernel_dead told) {
     notice = make_notice("restarted", std::move(text), lost);
     unit.push_back(storage::put_notice{*notice});
   }
-  if (auto committed = shared->commit(unit); !committed) {
-    stalled_death = std::move(told);
-    store_retry_at = steady_clock::now() + defaults::store_retry;
-    return wake_at(*store_retry_at);
-  }
-  if (notice) add_notice(std::move(*notice));
+  if (!shared->commit(unit)) return stall(std::move(told));
+
+  row_ = std::move(next);
   shared->move_later(row_.number);
+  if (is_final)
+    for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
+  if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? *ordered : death.cause) + "\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
   auto const stopped = kernel();
   kernel_.reset();
-  if (front && storage::is_final(front->row.status)) {
-    auto row = front->row;
-    finish(row.number, std::move(row));
+  if (is_final) {
+    finish(std::move(*ended));
+  } else if (front) {
+    front->row = std::move(*ended);
+    front->sent = false;
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
   for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, stopped->to_json());
@@ -179,10 +189,10 @@ void session_state::on_dead(kernel_dead told) {
 
 /// Another home has the kernel: this one knows nothing more of it. Its namespace is out of reach, so it counts as died.
 void session_state::on_left(kernel_left const& told) {
-  kernel_dead gone{told.kernel, {}};
+  kernel_dead absent{told.kernel, {}};
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   kernel_->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
-  on_dead(std::move(gone));
+  on_dead(std::move(absent));
 }
 
 }  // namespace holdfast::core

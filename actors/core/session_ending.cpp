@@ -13,12 +13,16 @@ void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
     return answer_error(from, {error_code::not_found, "nothing runs in session " + row_.key.session, {}});
   }
   add_waiter(*cell, from, std::nullopt, false, 0);
-  if (!cell->sent || !kernel_) return interrupt_queued(cell->row.number);
+  if (!is_out(*cell)) return interrupt_queued(cell->row.number);
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
-  self->send(kernel_->actor, kernel_send{link::to_json(link::interrupt{cell->row.cell, link::interrupt_reason::interrupt})});
+  if (cell->sent) send_interrupt(*cell);  // else right behind its execute
   auto const due = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin;
   if (!cell->overdue || *cell->overdue > due) cell->overdue = due;
   wake_at(*cell->overdue);
+}
+
+void session_state::send_interrupt(live_cell const& cell) {
+  self->send(kernel_->actor, kernel_send{link::to_json(link::interrupt{cell.row.cell, link::interrupt_reason::interrupt})});
 }
 
 /// A queued cell ends without having started.
@@ -33,10 +37,11 @@ void session_state::interrupt_queued(cell_number number) {
     facts.kernel.reset();
     row.result = result_json(facts);
     if (auto committed = shared->commit({storage::put_cell{row}, storage::erase_outbox{row.session, row.number}}); !committed) {
-      for (auto const& each : std::exchange(cell.waiters, {})) answer_error(each.to, committed.error());
+      for (auto const& each : std::exchange(cell.waiters, {}))
+        answer_current(cell, each.to, "the interrupt could not be recorded; ask for it again");
       return;
     }
-    return finish(number, std::move(row));
+    return finish(std::move(row));
   }
 }
 
@@ -48,13 +53,16 @@ void session_state::end_kernel_for(std::string reason, end_kernel::how way) {
 
 void session_state::on_reset(reply_to from) {
   if (!kernel_) {
-    row_.fresh_reason = "reset";
-    if (auto committed = shared->commit({storage::put_session{row_}}); !committed) return answer_error(from, committed.error());
+    auto next = row_;
+    next.fresh_reason = "reset";
+    if (auto committed = shared->commit({storage::put_session{next}}); !committed) return answer_error(from, committed.error());
+    row_ = std::move(next);
     shared->move_later(row_.number);
     return answer_text(from, row());
   }
   reset_waiters.push_back(std::move(from));
-  if (!cells.empty() && cells.front().sent && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+  if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+  kernel_->ending = "reset";
   end_kernel_for("reset", end_kernel::how::kill);
 }
 
@@ -71,10 +79,10 @@ void session_state::on_close(reply_to from) {
   close_waiters.push_back(std::move(from));
   if (closing) return;
   closing = true;
-  while (!arrivals.empty()) refuse_front(unknown_session(row_.key));
+  while (!arrivals.empty()) refuse_front(being_closed(row_.key));
   std::vector<cell_number> queued;
   for (auto& cell : cells)
-    if (cell.sent) cell.ending = cell_ending::close;
+    if (is_out(cell)) cell.ending = cell_ending::close;
     else queued.push_back(cell.row.number);
   for (auto const number : queued) interrupt_queued(number);
   if (kernel_) return end_kernel_for("close", end_kernel::how::kill);
@@ -83,10 +91,11 @@ void session_state::on_close(reply_to from) {
 
 /// Nothing runs any more: the records go, disk first, so that a crash in between leaves a session that says so.
 void session_state::on_close_ready() {
-  self->send(shared->disk, commit_to_disk{{storage::erase_session{row_.number}}, address(), 2});
+  self->send(shared->disk, commit_to_disk{{storage::erase_session{row_.number}}, address(), disk_tag::session_end});
 }
 
 void session_state::finish_close() {
+  gone = true;
   if (auto committed = shared->commit({storage::erase_session{row_.number}}); !committed)
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", row_.number);
   self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(row_.number))});

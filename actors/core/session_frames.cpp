@@ -10,21 +10,17 @@ namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
-/// What a run of frames changes; nothing of the session is touched before it is recorded.
+/// What a run of frames changes, all of it about the first cell; nothing of the session is touched before it is recorded.
 struct session_state::batch {
-  struct update {
-    live_cell* cell;
-    storage::cell_record row;
-  };
-  std::vector<update> updates;
+  std::optional<storage::cell_record> row;
   bool has_start = false;
   bool has_result = false;
+  bool kernel_ended = false;
   std::uint64_t last_seq = 0;
 
-  storage::cell_record& row_of(live_cell& cell) {
-    for (auto& each : updates)
-      if (each.cell == &cell) return each.row;
-    return updates.emplace_back(update{&cell, cell.row}).row;
+  storage::cell_record& row_of(live_cell const& cell) {
+    if (!row) row = cell.row;
+    return *row;
   }
 };
 
@@ -69,15 +65,17 @@ void session_state::on_attached(kernel_attached const& told) {
     else text += "still running or finished meanwhile: cell " + running.front();
     notice = make_notice("reattached", std::move(text), running);
     // One is enough, however often the daemon was restarted since the last result.
-    std::erase_if(notices, [&](auto const& each) {
-      if (each.kind != "reattached") return false;
-      unit.push_back(storage::erase_notice{each.session, each.notice});
-      return true;
-    });
+    for (auto const& each : notices)
+      if (each.kind == "reattached") unit.push_back(storage::erase_notice{each.session, each.notice});
     unit.push_back(storage::put_notice{*notice});
   }
-  if (shared->commit(unit)) kernel_->row = std::move(link);
-  if (notice) add_notice(std::move(*notice));
+  if (shared->commit(unit)) {
+    kernel_->row = std::move(link);
+    if (notice) {
+      std::erase_if(notices, [](auto const& each) { return each.kind == "reattached"; });
+      add_notice(std::move(*notice));
+    }
+  }
   kernel_->attached = kernel_->was_attached = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
@@ -92,18 +90,35 @@ void session_state::on_unreachable(kernel_unreachable const& told) {
 
 void session_state::on_said(kernel_said told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  if (stalled) {  // behind frames that could not be recorded yet
-    std::move(told.frames.begin(), told.frames.end(), std::back_inserter(stalled->frames));
+  if (auto* earlier = std::get_if<kernel_said>(&stalled)) {  // behind frames that could not be recorded yet
+    std::move(told.frames.begin(), told.frames.end(), std::back_inserter(earlier->frames));
     return;
   }
   if (take(told.frames)) return advance();
-  for (auto& cell : cells) {
-    for (auto& each : cell.waiters) answer_current(cell, each.to, "the result could not be stored yet; the kernel keeps it");
-    cell.waiters.clear();
+  stall(std::move(told));
+}
+
+/// The store did not take it: those who wait for a cell hear how it stands, and the same is tried again.
+void session_state::stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told) {
+  for (auto& cell : cells)
+    for (auto const& each : std::exchange(cell.waiters, {}))
+      answer_current(cell, each.to, "what became of the cell could not be stored yet; it is kept and tried again");
+  if (!std::holds_alternative<kernel_said>(told)) {
+    error const why{error_code::store_full, "the end of the kernel could not be stored yet; it is tried again", {}};
+    for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})
+      for (auto const& to : std::exchange(*waiting, {})) answer_error(to, why);
+    closing = false;
   }
   stalled = std::move(told);
   store_retry_at = steady_clock::now() + defaults::store_retry;
   wake_at(*store_retry_at);
+}
+
+/// The first cell, if this is it and the kernel has it: no frame of a kernel, which runs its user's code, touches another one.
+live_cell* session_state::at_work(cell_id const& cell, std::uint64_t generation) {
+  if (cells.empty()) return nullptr;
+  auto& first = cells.front();
+  return is_out(first) && first.row.cell == cell && first.row.generation == generation ? &first : nullptr;
 }
 
 bool session_state::take(std::vector<said> const& frames) {
@@ -128,15 +143,12 @@ bool session_state::take(std::vector<said> const& frames) {
     }
   }
   if (changed.last_seq == 0) return true;
-  if (!changed.updates.empty()) {
+  if (changed.row) {
     auto link = kernel_->row;
     link.last_seq = changed.last_seq;
     if (changed.has_result) link.idle_since = now_ms();
-    storage::changes unit{storage::put_link{link}};
-    for (auto const& each : changed.updates) {
-      unit.push_back(storage::put_cell{each.row});
-      unit.push_back(storage::erase_outbox{each.row.session, each.row.number});
-    }
+    storage::changes unit{storage::put_link{link}, storage::put_cell{*changed.row}};
+    if (!changed.has_result) unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
     if (changed.has_result)
       for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
     if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
@@ -145,31 +157,28 @@ bool session_state::take(std::vector<said> const& frames) {
     if (changed.has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
     if (changed.has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
     kernel_->row = std::move(link);
-    if (changed.has_result) notices.clear();
+    if (changed.has_start) publish("cell_started", "{\"cell\":\"" + changed.row->cell.text + "\"}");
+    if (changed.has_result) {
+      for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
+      finish(std::move(*changed.row));
+      if (changed.kernel_ended) end_kernel_for("deadline", end_kernel::how::kill);
+    } else {
+      auto& cell = cells.front();
+      changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
+      cell.row = std::move(*changed.row);
+      cell.code.clear();
+    }
   } else {
     // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
     kernel_->row.last_seq = changed.last_seq;
-  }
-  for (auto& each : changed.updates) {
-    auto const has_just_started = each.cell->row.status == storage::cell_status::queued && each.row.started_at != 0;
-    if (has_just_started) publish("cell_started", "{\"cell\":\"" + each.row.cell.text + "\"}");
-    if (storage::is_final(each.row.status)) {
-      auto const number = each.row.number;
-      finish(number, std::move(each.row));
-    } else {
-      each.row.output_bytes = each.cell->row.output_bytes;  // may have grown since the start
-      each.cell->row = std::move(each.row);
-      each.cell->code.clear();
-      set_overdue(*each.cell);
-    }
   }
   if (kernel_ && kernel_->actor) self->send(kernel_->actor, kernel_recorded{changed.last_seq});
   return true;
 }
 
 void session_state::take_started(batch& into, link::started const& frame) {
-  auto* cell = find(frame.cell);
-  if (cell == nullptr || cell->row.generation != frame.generation) return;
+  auto* cell = at_work(frame.cell, frame.generation);
+  if (cell == nullptr) return;
   auto& row = into.row_of(*cell);
   if (row.status != storage::cell_status::queued) return;
   row.status = storage::cell_status::running;
@@ -178,14 +187,13 @@ void session_state::take_started(batch& into, link::started const& frame) {
 }
 
 void session_state::take_done(batch& into, link::done const& frame) {
-  auto* cell = find(frame.cell);
-  if (cell == nullptr || cell->row.generation != frame.generation) {
+  auto* cell = at_work(frame.cell, frame.generation);
+  if (cell == nullptr || into.has_result) {
     log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text, frame.cell.text);
     return;
   }
   auto& row = into.row_of(*cell);
   row.status = frame.status;
-  if (cell->ending == cell_ending::reset || cell->ending == cell_ending::close) row.status = storage::cell_status::interrupted;
   row.started_at = frame.started_at;
   row.finished_at = frame.finished_at;
   row.output_bytes = frame.output_bytes;
@@ -196,11 +204,11 @@ void session_state::take_done(batch& into, link::done const& frame) {
   facts.value = frame.value;
   facts.error = frame.error;
   facts.exit_code = frame.exit_code;
-  facts.notices = into.has_result ? std::vector<storage::notice_record>{} : notices;
+  facts.notices = notices;
   if (frame.kernel_ended && facts.kernel) {
     facts.kernel->ended = facts.kernel->state_lost = true;
     facts.kernel->note = "the cell did not end in time and was killed with its kernel; the next cell starts empty";
-    kernel_->ending = "deadline";
+    into.kernel_ended = true;
   }
   row.result = result_json(facts);
   into.has_result = true;
@@ -209,7 +217,7 @@ void session_state::take_done(batch& into, link::done const& frame) {
 /// A frame that cannot be read: if it was about a cell, that cell ends with an error of that name. The link stays.
 void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
   log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", kernel_->row.kernel.text, frame.seq, why.reason);
-  if (cells.empty() || cells.front().row.kernel != kernel_->row.kernel) return;
+  if (cells.empty() || !is_out(cells.front()) || into.has_result) return;
   if (why.type != "started" && why.type != "done") return;
   auto& cell = cells.front();
   auto& row = into.row_of(cell);
@@ -231,11 +239,14 @@ void session_state::on_output(live_cell& cell, link::output_stream which, std::u
     if (each.stream) notify_output(each, cell, which, offset, text);
 }
 
+/// The kernel keeps the deadline; if it cannot (stopped, or its interpreter held), it is killed some time after. Counted from the send, by
+/// our own clock; only a cell of an earlier incarnation is counted by wall clocks, ours where the kernel's is behind it.
 void session_state::set_overdue(live_cell& cell) {
-  if (cell.row.timeout_ms <= 0 || cell.row.started_at == 0) return;
-  auto const ran = std::max<std::int64_t>(0, now_ms() - cell.row.started_at);
-  auto const left = milliseconds(std::max<std::int64_t>(0, cell.row.timeout_ms - ran));
-  cell.overdue = steady_clock::now() + left + shared->settings.interrupt_grace + defaults::kill_margin;
+  if (cell.row.timeout_ms <= 0) return;
+  auto const began = std::max(cell.row.started_at, cell.row.queued_at);
+  auto const ran = cell.row.started_at == 0 ? 0 : std::clamp<std::int64_t>(now_ms() - began, 0, cell.row.timeout_ms);
+  auto const due = steady_clock::now() + milliseconds(cell.row.timeout_ms - ran) + shared->settings.interrupt_grace + defaults::kill_margin;
+  if (!cell.overdue || due < *cell.overdue) cell.overdue = due;  // an interrupt may have set a nearer one
   wake_at(*cell.overdue);
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "actors/base/caf.hpp"
@@ -29,27 +30,29 @@ struct waiter {
   std::uint64_t seq = 0;     // of its last cell.stream
 };
 
-/// An accepted cell that is not final.
-struct live_cell {
-  storage::cell_record row;
-  std::string code;                    // until its start is recorded, then empty
-  bool reset_first = false;
-  bool sent = false;                   // to the present kernel, in this incarnation or an earlier one
-  cell_ending ending = cell_ending::none;
-  std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
-  std::vector<waiter> waiters;
-  output_log output;
-};
-
 /// A run that is not accepted yet; they are looked at strictly in order.
 struct arrival {
   reply_to from;
   run_cell what;
   storage::digest code{};
-  steady_time deadline;        // for its kernel, from admission_timeout
-  bool on_disk = false;        // strict durability: its id is synced
-  bool asked_disk = false;
+  steady_time deadline;  // for its kernel, from admission_timeout
 };
+
+/// An accepted cell that is not final.
+struct live_cell {
+  storage::cell_record row;
+  std::string code;                    // until its start is recorded, then empty
+  bool reset_first = false;
+  bool sent = false;                   // handed to the present kernel in this incarnation, or known to run there
+  cell_ending ending = cell_ending::none;
+  std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
+  std::vector<waiter> waiters;
+  output_log output;
+  std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
+};
+
+/// What a session asks the disk store, so that it knows the answers apart; above `first_cell`: the number of an accepted cell.
+enum disk_tag : std::uint64_t { session_row, session_end, first_cell };
 
 /// The kernel of the session, from its intended link to its proven end.
 struct session_kernel {
@@ -73,11 +76,13 @@ struct session_state final : session_face {
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   cell_number last_number = 0;
   std::vector<reply_to> reset_waiters, stop_waiters, close_waiters;
-  std::optional<kernel_said> stalled;       // frames whose record the store did not take
-  std::optional<kernel_dead> stalled_death; // likewise
+  /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
+  std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> stalled;
   std::optional<steady_time> store_retry_at;
   std::optional<steady_time> dispatch_retry_at;
-  bool closing = false;
+  bool closing = false;              // no call but close is taken any more
+  bool gone = false;                 // closed, its rows erased: nothing is answered but that
+  bool row_asked = false;            // its row is on its way to disk
   bool ending_kernel = false;        // the gateway ends, and its kernels with it
   alarm wake;
 
@@ -89,6 +94,14 @@ struct session_state final : session_face {
   void forget_notices(std::vector<notice_id> const& ids) override {
     std::erase_if(notices, [&](auto const& each) { return std::find(ids.begin(), ids.end(), each.notice) != ids.end(); });
   }
+
+  void forget_connection(caf::actor const& front, std::uint64_t connection) override {
+    for (auto& cell : cells)
+      std::erase_if(cell.waiters, [&](auto const& each) { return each.to.front == front && each.to.connection == connection; });
+  }
+
+  /// By the records the present kernel has this cell, or had it when an earlier incarnation ended.
+  bool is_out(live_cell const& cell) const { return kernel_ && cell.row.kernel == kernel_->row.kernel; }
 
   // session.cpp
   void load(std::optional<storage::link_record> link);
@@ -112,6 +125,9 @@ struct session_state final : session_face {
   void take_settings(run_cell const& what, storage::changes& unit, bool& reset_first);
   void refuse_front(error problem);
   void start_kernel();
+  void ask_for_row();
+  void tell_accepted(live_cell& cell, arrival accepted);
+  void on_cell_synced(cell_number number, std::optional<storage::failure> const& problem);
   void dispatch();
   void send_execute(live_cell& cell);
 
@@ -122,6 +138,7 @@ struct session_state final : session_face {
   void on_unreachable(kernel_unreachable const& told);
   void on_said(kernel_said told);
   bool take(std::vector<said> const& frames);
+  live_cell* at_work(cell_id const& cell, std::uint64_t generation);
   void take_started(batch& into, link::started const& frame);
   void take_done(batch& into, link::done const& frame);
   void take_unreadable(batch& into, said const& frame, unreadable const& why);
@@ -132,12 +149,14 @@ struct session_state final : session_face {
   void on_start_failed(kernel_start_failed const& told);
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);
-  void settle(live_cell& cell, kernel_dead const& told, storage::changes& unit, std::vector<std::string>& lost);
+  storage::cell_record settled(live_cell& cell, kernel_dead const& told) const;
+  void stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const;
 
   // session_ending.cpp
+  void send_interrupt(live_cell const& cell);
   void on_interrupt(reply_to from, interrupt_cell const& what);
   void on_reset(reply_to from);
   void on_close(reply_to from);
@@ -157,7 +176,7 @@ struct session_state final : session_face {
   result_facts facts_of(live_cell& cell) const;
   kernel_facts kernel_facts_of(storage::cell_record const& cell) const;
   /// The cell is final and recorded: tells its waiters and forgets it.
-  void finish(cell_number number, storage::cell_record row);
+  void finish(storage::cell_record row);
   void on_get(reply_to const& from, cell_id const& cell);
   void on_wait(reply_to const& from, wait_cell const& what);
   void on_list(reply_to const& from, list_cells const& what);

@@ -99,6 +99,8 @@ result<std::string> acknowledge(context& shared, ack_notices const& what) {
   auto const acked = unit.size();
   if (acked > 0) {
     if (auto committed = shared.commit(unit); !committed) return tl::unexpected(std::move(committed.error()));
+    for (auto const& each : unit)
+      if (auto const* gone = std::get_if<storage::erase_notice>(&each)) shared.forget_later(gone->session, gone->notice);
     for (auto& [key, entry] : shared.sessions)
       if (entry.face && key.owner == what.owner) entry.face->forget_notices(what.ids);
   }

@@ -152,15 +152,16 @@ struct supervisor_state {
 
   // ---- the disk ----
 
-  void schedule_flush() {
+  void schedule_flush(milliseconds delay = defaults::flush_to_disk) {
     if (flush_at) return;
-    flush_at = steady_clock::now() + defaults::flush_to_disk;
+    flush_at = steady_clock::now() + delay;
     wake.at(self, *flush_at);
   }
 
   void on_committed(disk_committed const& committed) {
     moves.on_committed(committed);
-    if (!shared->to_disk.empty()) schedule_flush();
+    if (committed.problem && shared->shutting_down) return end();  // what stays in boot is moved at the next start
+    if (!shared->to_disk.empty()) schedule_flush(committed.problem ? defaults::store_retry : defaults::flush_to_disk);
     end_if_settled();
   }
 
@@ -201,6 +202,8 @@ struct supervisor_state {
 
   void end() {
     end_by.reset();
+    // Those that did not settle in time must not hold the process: what they have not recorded is found at the next start.
+    for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
     for (auto const& to : std::exchange(shutdown_waiters, {})) answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
     self->send(shared->environment, env::let_go{});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
@@ -246,7 +249,11 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared) {
     return {
         [state](session_call& call) { state->on_session_call(call); },
         [state](supervisor_call& call) { state->on_call(call); },
-        [state](connection_closed const& closed) { state->shared->events.unsubscribe(closed.front, closed.connection); },
+        [state](connection_closed const& closed) {
+          state->shared->events.unsubscribe(closed.front, closed.connection);
+          for (auto& [key, entry] : state->shared->sessions)
+            if (entry.face) entry.face->forget_connection(closed.front, closed.connection);
+        },
         [state](move_soon) { state->schedule_flush(); },
         [state](disk_committed const& committed) { state->on_committed(committed); },
         [state](session_ended) { state->end_if_settled(); },

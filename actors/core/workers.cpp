@@ -8,6 +8,7 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/leftovers.hpp"
 #include "actors/link/spool.hpp"
 
 namespace holdfast::core {
@@ -24,7 +25,7 @@ namespace holdfast::core {
 namespace {
 
 struct disk_state {
-  storage::stores* stores;
+  shared_context shared;  // for its stores alone: they must outlive a commit that runs
   std::vector<commit_to_disk> gathered;
   std::optional<storage::failure> poisoned;  // the first failed sync: nothing is tried after it
 
@@ -35,7 +36,7 @@ struct disk_state {
     for (auto& request : requests) units.push_back(std::move(request.unit));
     std::optional<storage::failure> problem = poisoned;
     if (!problem) {
-      if (auto committed = stores->commit_disk(units); !committed) problem = committed.error();
+      if (auto committed = shared->stores->commit_disk(units); !committed) problem = committed.error();
     }
     if (problem) {
       log::error("disk-commit-failed", "disk store refused {} units: {}", units.size(), problem->text);
@@ -55,11 +56,11 @@ std::string read_text(std::filesystem::path const& path) {
 
 }  // namespace
 
-caf::actor spawn_disk_store(caf::actor_system& system, storage::stores* stores) {
-  return system.spawn<caf::detached>([stores](caf::event_based_actor* self) -> caf::behavior {
+caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared) {
+  return system.spawn<caf::detached>([shared](caf::event_based_actor* self) -> caf::behavior {
     set_handlers(self, "disk-store");
     auto state = std::make_shared<disk_state>();
-    state->stores = stores;
+    state->shared = shared;
     return {
         [=](commit_to_disk& request) {
           state->gathered.push_back(std::move(request));
@@ -102,7 +103,14 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
   return system.spawn<caf::detached>([](caf::event_based_actor* self) -> caf::behavior {
     set_handlers(self, "file-worker");
     return {
-        [=](read_remains const& request) { self->send(request.asker, remains_found{read_remains_from(request.directory)}); },
+        [=](read_remains const& request) {
+          auto left = read_remains_from(request.directory);
+          if (!left.exit && request.pid > 0) {
+            auto const ended = end_leftovers(request.kernel, request.pid);
+            if (!ended.empty()) log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
+          }
+          self->send(request.asker, remains_found{std::move(left)});
+        },
         [=](remove_tree const& request) {
           std::error_code problem;
           std::filesystem::remove_all(request.path, problem);

@@ -7,13 +7,13 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 
+#include "actors/core/context.hpp"
 #include "actors/core/messages.hpp"
-#include "storage/stores.hpp"
 
 namespace holdfast::core {
 
-/// Takes commit_to_disk. Whatever has arrived while a commit ran goes into the next one. The stores must outlive it.
-caf::actor spawn_disk_store(caf::actor_system& system, storage::stores* stores);
+/// Takes commit_to_disk. Whatever has arrived while a commit ran goes into the next one.
+caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared);
 
 /// Takes read_remains and remove_tree.
 caf::actor spawn_file_worker(caf::actor_system& system);

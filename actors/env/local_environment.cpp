@@ -41,9 +41,10 @@ using std::chrono::steady_clock;
 
 /// Runs start_nursery on a thread of its own and reports once.
 void start_aside(caf::actor_system& system, caf::actor const& reporter, nursery_plan plan) {
-  system.spawn<caf::detached>([reporter, plan = std::move(plan)](caf::event_based_actor* self) {
+  system.spawn<caf::detached>([reporter, plan = std::move(plan)] {
     auto outcome = start_nursery(plan);
-    self->send(reporter, nursery_started{plan.row.nursery, std::move(outcome)});
+    // Without a sender: in the mailbox of an environment that has let go, it would keep this actor and so the process.
+    caf::anon_send(reporter, nursery_started{plan.row.nursery, std::move(outcome)});
   });
 }
 
@@ -74,20 +75,24 @@ struct local_state {
       refuse(request, "cannot find the interpreter " + wanted + " on PATH; name an existing one with python");
       return;
     }
-    auto& chosen = nursery_for(python.string(), request.variables);
-    auto const deadline = steady_clock::now() + options.settings.scaled(defaults::spawn_deadline);
-    chosen.ask_deadlines[request.kernel] = deadline + (chosen.now == nursery::phase::starting ? defaults::nursery_start : milliseconds{0});
+    auto* known = nursery_for(python.string(), request.variables);
+    if (known == nullptr) return refuse(request, "cannot record a nursery for kernel " + request.kernel.text + "; is the disk full?");
+    auto& chosen = *known;
+    auto due = steady_clock::now() + options.settings.scaled(defaults::spawn_deadline);
+    if (chosen.now == nursery::phase::starting) due += defaults::nursery_start;
+    chosen.ask_deadlines[request.kernel] = due;
     auto const kernel = request.kernel;
     chosen.asked.insert_or_assign(kernel, std::move(request));
     if (chosen.now == nursery::phase::attached) write_spawn(chosen, chosen.asked.at(kernel));
-    wake.at(self, chosen.ask_deadlines[kernel]);
+    wake.at(self, due);
   }
 
   void refuse(spawn_kernel const& request, std::string message) {
     self->send(request.asker, spawn_refused{error{error_code::start_failed, std::move(message), {}}});
   }
 
-  nursery& nursery_for(std::string const& python, variables const& session) {
+  /// The one for this interpreter, started if there is none; null when it cannot be recorded.
+  nursery* nursery_for(std::string const& python, variables const& session) {
     auto const interpreter = nursery_variables(options.gateway_variables, options.settings.pass_env, session);
     std::string material = python + '\n' + std::string(program_digest());
     for (auto const& module : options.settings.preload) material += "\npreload " + module;
@@ -95,7 +100,7 @@ struct local_state {
       if (is_interpreter_variable(name)) material += "\n" + name + "=" + value;
     auto const key = hex(sha256(material));
     for (auto& candidate : nurseries)
-      if (candidate.row.key == key) return candidate;
+      if (candidate.row.key == key) return &candidate;
 
     storage::nursery_record row;
     row.nursery = nursery_id("y-" + make_ulid());
@@ -105,13 +110,13 @@ struct local_state {
     row.token = random_hex(32);
     row.directory = "nursery/" + row.nursery.text;
     row.started_at = now_ms();
-    options.record({storage::put_nursery{row}});  // before it is started: a restart must find it
+    if (!options.record({storage::put_nursery{row}})) return nullptr;  // before it is started: a restart must find it
     auto& made = nurseries.emplace_back(self, row);
     auto const& settings = options.settings;
     start_aside(self->system(), caf::actor_cast<caf::actor>(self),
                 {settings.home, row, options.home_id, settings.preload, interpreter, settings.failpoints, settings.failpoint_log,
                  settings.scaled(defaults::nursery_idle).count()});
-    return made;
+    return &made;
   }
 
   void write_spawn(nursery& to, spawn_kernel const& request) {
@@ -219,7 +224,10 @@ struct local_state {
     }
     log::info("nursery-attached", "nursery {} attached, pid {}, epoch {}", from.row.nursery.text, message.process.pid, message.epoch);
     // Whatever was asked may have been lost with an earlier connection; asking twice is harmless.
-    for (auto const& [kernel, request] : from.asked) write_spawn(from, request);
+    std::vector<kernel_id> waiting;  // writing may answer one with a refusal and forget it
+    for (auto const& [kernel, request] : from.asked) waiting.push_back(kernel);
+    for (auto const& kernel : waiting)
+      if (auto found = from.asked.find(kernel); found != from.asked.end()) write_spawn(from, found->second);
   }
 
   /// Proof of absence: what was asked of it goes to a fresh nursery once, its kernels' ends will not be reported.
@@ -294,7 +302,9 @@ struct local_state {
   }
 
   void on_await_exit(await_exit request) {
-    if (find(request.nursery) == nullptr) {
+    // Its report may have come before anyone asked: the exit file was written first.
+    auto const exit_file = options.settings.home / "run" / request.kernel.text / "exit";
+    if (find(request.nursery) == nullptr || std::filesystem::exists(exit_file)) {
       self->send(request.asker, exit_known{});
       return;
     }

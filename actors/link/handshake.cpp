@@ -81,7 +81,6 @@ std::string to_json(hello const& message) {
       .json("cells", json_list(message.cells, cell))
       .json("jobs", "[]")
       .number("dropped", message.dropped)
-      .text("python", message.python)
       .take();
 }
 

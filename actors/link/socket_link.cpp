@@ -135,6 +135,7 @@ void socket_link::on_transferred(std::uint64_t remaining) {
   awaiting_scribe_ = false;
   self_->ack_writes(handle_, false);
   pump();
+  write_ack();
 }
 
 }  // namespace holdfast::link

@@ -1,6 +1,7 @@
 #include "actors/base/unix_socket.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,7 +138,8 @@ TEST_CASE("another user's peer is not trusted, root is") {
     return client && is_trusted_peer(client->get()) ? 0 : 1;  // root listens
   });
 
-  ::fcntl(listener.get(), F_SETFL, 0);
+  pollfd arrival{listener.get(), POLLIN, 0};
+  REQUIRE(::poll(&arrival, 1, 10'000) == 1);
   unique_fd const server(::accept(listener.get(), nullptr, nullptr));
   CHECK_FALSE(is_trusted_peer(server.get()));
   checked.open();

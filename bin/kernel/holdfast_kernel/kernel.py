@@ -7,8 +7,10 @@ Everything here but `on_fork_in_child` and `_notify_output` is called by the own
 import os
 import select
 import signal
-import time
 from collections import OrderedDict, deque
+
+from os import write  # bound here, as below: a cell may replace those of the module
+from time import monotonic, sleep, time as wall_clock  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, system
 from .last_words import end_process
@@ -19,13 +21,13 @@ _STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
 
 
 def _milliseconds():
-    return int(time.time() * 1000)
+    return int(wall_clock() * 1000)
 
 
 class _Job:
     """An execute that was received and is not done."""
 
-    __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'started_at', 'began', 'deadline', 'kill_at')
+    __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'started_at', 'began', 'deadline', 'kill_at', 'interrupt')
 
     def __init__(self, message):
         get = message.get
@@ -40,6 +42,7 @@ class _Job:
         self.started_at = 0  # Unix milliseconds
         self.began = 0.0  # monotonic, as the two below
         self.deadline = None  # when it is interrupted
+        self.interrupt = None  # asked for before it began: its reason
         self.kill_at = None  # when it takes its kernel along; set with the first interrupt
 
 
@@ -58,7 +61,7 @@ class Kernel:
         self._log = log
         self._grace = spec['first_grace_ms'] / 1000.0  # until the first attach; then the daemon's
         self._interrupt_grace = spec['interrupt_grace_ms'] / 1000.0
-        self._detached_since = time.monotonic()  # None while a daemon is attached
+        self._detached_since = monotonic()  # None while a daemon is attached
         self._queue = deque()  # jobs received and not started, in order
         self._executing = None  # the _Job that runs
         self._last_generation = 0  # highest one received
@@ -115,7 +118,9 @@ class Kernel:
         interrupts = self._interrupts
         interrupts.install()
         interrupts.begin(job.cell)
-        job.began = time.monotonic()
+        if job.interrupt is not None:
+            interrupts.request(job.cell, job.interrupt)
+        job.began = monotonic()
         if job.timeout:
             job.deadline = job.began + job.timeout
         self._thread.lend()
@@ -134,7 +139,7 @@ class Kernel:
 
     def _finish(self, job, status, value, error, exit_code, **more):
         """Makes the `done` of a job and what has to precede it, ready to be sent."""
-        duration = time.monotonic() - job.began
+        duration = monotonic() - job.began
         counted = self._output.finish()
         if self._output.has_unsent():
             self._pump(limits.WINDOW_BYTES)
@@ -229,7 +234,7 @@ class Kernel:
             pass
 
     def _idle_timeout(self):
-        now = time.monotonic()
+        now = monotonic()
         timeout = self._link.expire(now)
         if self._detached_since is None:
             return timeout
@@ -253,7 +258,7 @@ class Kernel:
                 self._output.rearm()
                 made = self._pump(limits.OUTPUT_WINDOW)  # what was written before the rearming
             self._watch_pipes()
-            now = time.monotonic()
+            now = monotonic()
             timeout = self._watch_cell(now)
             pending = self._link.expire(now)
             if pending is not None:
@@ -293,10 +298,10 @@ class Kernel:
 
     def _flush_last(self):
         """Sends what the socket takes within LAST_WORDS."""
-        until = time.monotonic() + limits.LAST_WORDS
+        until = monotonic() + limits.LAST_WORDS
         self._link.flush()
-        while self._link.has_outgoing() and time.monotonic() < until:
-            time.sleep(0.005)
+        while self._link.has_outgoing() and monotonic() < until:
+            sleep(0.005)
             self._link.flush()
 
     def _on_thread_failure(self, error):
@@ -316,7 +321,7 @@ class Kernel:
         self._output.is_attached = True
 
     def on_lost(self):
-        self._detached_since = time.monotonic()
+        self._detached_since = monotonic()
         self._output.is_attached = False
 
     def on_acked(self, acked):
@@ -333,7 +338,12 @@ class Kernel:
             elif kind == 'interrupt':
                 reason = 'timeout' if message.get('reason') == 'timeout' else 'interrupt'
                 if not self._interrupts.request(message.get('cell'), reason):
-                    self._log.write('interrupt-dropped its cell is not executing')
+                    # It may have come in one piece with its execute, before the cell could begin.
+                    waiting = [job for job in self._queue if job.cell == message.get('cell')]
+                    for job in waiting:
+                        job.interrupt = reason
+                    if not waiting:
+                        self._log.write('interrupt-dropped its cell is not here')
             elif kind == 'shutdown':
                 self._shutdown = (0, 'shutdown: %.200s' % message.get('reason', ''))
                 self._queue.clear()
@@ -387,6 +397,6 @@ class Kernel:
         """The cell's code returned in a forked child: it ends as a script would."""
         try:
             if outcome.error is not None:
-                os.write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
+                write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
         finally:
             os._exit(outcome.exit_code if outcome.exit_code is not None else 0 if outcome.error is None else 1)

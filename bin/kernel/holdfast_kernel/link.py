@@ -7,7 +7,8 @@ whoever polls calls it. Never blocks and refuses to buffer more than one batch o
 
 import select
 import socket
-import time
+
+from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, sockets, system
 from .handshake import Refusal
@@ -24,7 +25,7 @@ class _Peer:
         self.socket = sock
         self.fd = sock.fileno()
         self.decoder = frames.Decoder(limit)
-        self.deadline = time.monotonic() + limits.PENDING_SECONDS
+        self.deadline = monotonic() + limits.PENDING_SECONDS
         self.out = b''  # bytes the socket did not take yet
         self.awaits_room = False  # whether the poller watches for room in the socket
         self.identity = system.identity(self.fd)

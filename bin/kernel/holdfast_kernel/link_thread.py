@@ -7,9 +7,11 @@ sequence of cells costs one call to the timer and one wake-up of the thread each
 
 import os
 import select
-import time
 from _signal import SIG_BLOCK, pthread_sigmask
 from _thread import allocate_lock, stack_size, start_new_thread
+
+from os import read, write  # bound here, as below: a cell may replace those of the module
+from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import limits, system
 
@@ -49,7 +51,7 @@ class LinkThread:
 
     def lend(self):
         """The main thread, about to run a cell, lets the link thread take over when the cell runs long."""
-        self._lent_at = time.monotonic()
+        self._lent_at = monotonic()
         self._ownership.release()
         # After the release: the thread that wakes up for an earlier cell and still finds the lock taken has said so by then.
         if self._is_armed:
@@ -74,7 +76,7 @@ class LinkThread:
     def wake(self):
         """Ends the link thread's sleep; called from any thread."""
         try:
-            os.write(self.wake_fd, system.ONE)
+            write(self.wake_fd, system.ONE)
         except OSError:
             pass  # full: it is awake; closed by a cell: it looks by itself within BUSY_TICK
 
@@ -85,7 +87,7 @@ class LinkThread:
 
     def clear_wake(self):
         try:
-            os.read(self.wake_fd, 8)
+            read(self.wake_fd, 8)
         except OSError:
             pass
 
@@ -150,12 +152,12 @@ class LinkThread:
         # First: a cell that is lent the link from now on arms the timer itself.
         self._is_armed = False
         try:
-            os.read(timer_fd, 8)
+            read(timer_fd, 8)
         except BlockingIOError:
             return
         if not self._ownership.acquire(False):
             return  # no cell runs
-        left = self._lent_at + limits.TAKEOVER - time.monotonic()
+        left = self._lent_at + limits.TAKEOVER - monotonic()
         if left > 0.001:  # the timer was armed for an earlier cell
             self._is_armed = True
             self._timer.arm()

@@ -7,8 +7,10 @@ any thread. A write waits for room only while a daemon is attached and takes fra
 import codecs
 import os
 import select
-import time
 from _thread import allocate_lock
+
+from os import read, write  # bound here, as below: a cell may replace those of the module
+from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import limits, system, texts
 
@@ -121,7 +123,7 @@ class Output:
 
     def _read_pipe(self, fd, may_wait):
         try:
-            data = os.read(fd, limits.PIPE_READ)
+            data = read(fd, limits.PIPE_READ)
         except BlockingIOError:
             return
         except OSError:
@@ -210,7 +212,7 @@ class Output:
         if journal.sent == self._stalled_at:
             return
         seen = journal.sent
-        until = time.monotonic() + limits.OUTPUT_STALL
+        until = monotonic() + limits.OUTPUT_STALL
         while self.is_attached and journal.unsent_room() < wanted:
             self._announced = True
             self._lock.release()
@@ -221,8 +223,8 @@ class Output:
                 self._lock.acquire()
             if journal.sent != seen:
                 seen = journal.sent
-                until = time.monotonic() + limits.OUTPUT_STALL
-            elif time.monotonic() >= until:
+                until = monotonic() + limits.OUTPUT_STALL
+            elif monotonic() >= until:
                 self._stalled_at = seen
                 return
 
@@ -235,7 +237,7 @@ def _write_all(fd, data):
     data = memoryview(data)
     while data:
         try:
-            data = data[os.write(fd, data):]
+            data = data[write(fd, data):]
         except InterruptedError:
             continue
         except BlockingIOError:

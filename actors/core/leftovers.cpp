@@ -1,0 +1,92 @@
+#include "actors/core/leftovers.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "actors/base/defaults.hpp"
+#include "actors/base/unique_fd.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+std::string read_all(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+/// Field 6 of /proc/PID/stat; 0 when it cannot be read.
+pid_t session_of(pid_t pid) {
+  auto const text = read_all("/proc/" + std::to_string(pid) + "/stat");
+  auto const name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  char state = 0;
+  pid_t parent = 0, group = 0, session = 0;
+  fields >> state >> parent >> group >> session;
+  return session;
+}
+
+bool belongs(pid_t pid, std::string const& mark, pid_t kernel_pid) {
+  if (session_of(pid) == kernel_pid) return true;
+  auto const environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
+  return environment.find('\0' + mark + '\0') != std::string::npos;
+}
+
+struct leftover {
+  pid_t pid;
+  unique_fd pidfd;
+};
+
+void send_signal(std::vector<leftover> const& all, int number) {
+  for (auto const& each : all) ::syscall(SYS_pidfd_send_signal, each.pidfd.get(), number, nullptr, 0);
+}
+
+/// Whether all of them have ended within that time.
+bool have_ended(std::vector<leftover> const& all, std::chrono::milliseconds within) {
+  auto const until = std::chrono::steady_clock::now() + within;
+  for (auto const& each : all) {
+    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    pollfd ended{each.pidfd.get(), POLLIN, 0};
+    if (::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(0, left.count()))) != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
+  auto const mark = "HOLDFAST_KERNEL=" + kernel.text;
+  std::vector<leftover> found;
+  std::error_code problem;
+  for (auto const& entry : std::filesystem::directory_iterator("/proc", problem)) {
+    auto const name = entry.path().filename().string();
+    pid_t pid = 0;
+    auto const [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (failed != std::errc{} || *end != '\0' || pid <= 1 || pid == ::getpid() || !belongs(pid, mark, kernel_pid)) continue;
+    unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    // Looked at again behind the pidfd: the number may have changed hands in between.
+    if (pidfd && belongs(pid, mark, kernel_pid)) found.push_back({pid, std::move(pidfd)});
+  }
+  std::vector<pid_t> pids;
+  for (auto const& each : found) pids.push_back(each.pid);
+  send_signal(found, SIGTERM);
+  if (!have_ended(found, defaults::leftover_grace)) {
+    send_signal(found, SIGKILL);
+    have_ended(found, defaults::leftover_grace);
+  }
+  return pids;
+}
+
+}  // namespace holdfast::core

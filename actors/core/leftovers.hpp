@@ -1,0 +1,16 @@
+// What a dead kernel left running, ended: the nursery's work, done here only when that nursery is dead as well.
+// Blocks for up to the ladder's time: for the file worker. Signals through pidfds of processes that it has identified, nothing else.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "storage/ids.hpp"
+
+namespace holdfast::core {
+
+/// Ends the processes of that kernel's session and those that carry its mark in their environment: TERM, 250 ms, KILL. Answers their pids.
+std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid);
+
+}  // namespace holdfast::core
