@@ -54,18 +54,18 @@ struct cell_record {
   session_number session = 0;
   cell_number number = 0;
   cell_id cell;
-  digest code{};        // of the source; the same id with another digest is a conflict
-  std::string source;   // the first 80 characters, for lists
+  digest code{};       // of the source; the same id with another digest is a conflict
+  std::string source;  // the first 80 characters, for lists
   cell_status status = cell_status::queued;
-  kernel_id kernel;             // that it was last sent to, empty while queued without one
-  std::uint64_t generation = 0; // its number among the kernel's cells, 0 while it has none
-  std::uint32_t requeues = 0;   // how often it moved to a fresh kernel without having started
+  kernel_id kernel;              // that it was last sent to, empty while queued without one
+  std::uint64_t generation = 0;  // its number among the kernel's cells, 0 while it has none
+  std::uint32_t requeues = 0;    // how often it moved to a fresh kernel without having started
   unix_ms queued_at = 0;
   unix_ms started_at = 0;
   unix_ms finished_at = 0;
   std::int64_t timeout_ms = 0;  // 0: none
   std::uint64_t output_bytes = 0;
-  std::string result;           // the final result object as JSON text, empty until then
+  std::string result;  // the final result object as JSON text, empty until then
 };
 
 /// What must still reach a kernel: the source of a cell until its start is recorded.
@@ -95,16 +95,16 @@ struct link_record {
   link_state state = link_state::intended;  // intended: the spawn was asked for, its answer is not recorded
   std::string token;                        // 64 hex digits
   nursery_id nursery;
-  std::string directory;                    // relative to the home
+  std::string directory;  // relative to the home
   process_identity process;
-  std::string program;                      // digest of the program it runs
+  std::string program;  // digest of the program it runs
   std::uint32_t protocol = 0;
-  std::uint64_t epoch = 0;                  // of the last hello
-  std::uint64_t last_seq = 0;               // highest seq from the kernel whose effect is recorded
-  std::uint64_t generation = 0;             // of the last cell sent to it
-  std::string reason = "first";             // why this kernel came to be: first, reset, died
+  std::uint64_t epoch = 0;       // of the last hello
+  std::uint64_t last_seq = 0;    // highest seq from the kernel whose effect is recorded
+  std::uint64_t generation = 0;  // of the last cell sent to it
+  std::string reason = "first";  // why this kernel came to be: first, reset, died
   unix_ms started_at = 0;
-  unix_ms idle_since = 0;                   // end of its last cell
+  unix_ms idle_since = 0;  // end of its last cell
 };
 
 struct nursery_record {
@@ -121,26 +121,56 @@ struct nursery_record {
 struct notice_record {
   notice_id notice;
   session_number session = 0;
-  std::string kind;     // state_lost, restarted, reattached
+  std::string kind;  // state_lost, restarted, reattached
   std::string text;
   std::string details;  // JSON object
   unix_ms at = 0;
 };
 
 // Changes: what a transaction does. The same ones are applied to either store.
-struct put_session { session_record row; };
-struct erase_session { session_number number = 0; };  // with its cells, ids, outbox, notices; not its links
-struct put_cell { cell_record row; };                  // and its id in the index; dropped if the store has it final or expired
-struct erase_cell { session_number session = 0; cell_number number = 0; };      // from this store only, id included
-struct expire_cell { session_number session = 0; cell_number number = 0; };     // a final one; leaves a tombstone
-struct put_outbox { outbox_record row; };
-struct erase_outbox { session_number session = 0; cell_number number = 0; };
-struct put_link { link_record row; };                  // keeps the higher last_seq
-struct erase_link { kernel_id kernel; };
-struct put_nursery { nursery_record row; };
-struct erase_nursery { nursery_id nursery; };
-struct put_notice { notice_record row; };
-struct erase_notice { session_number session = 0; notice_id notice; };          // in boot it hides the row of disk too
+struct put_session {
+  session_record row;
+};
+struct erase_session {
+  session_number number = 0;
+};  // with its cells, ids, outbox, notices; not its links
+struct put_cell {
+  cell_record row;
+};  // and its id in the index; dropped if the store has it final or expired
+struct erase_cell {
+  session_number session = 0;
+  cell_number number = 0;
+};  // from this store only, id included
+struct expire_cell {
+  session_number session = 0;
+  cell_number number = 0;
+};  // a final one; leaves a tombstone
+struct put_outbox {
+  outbox_record row;
+};
+struct erase_outbox {
+  session_number session = 0;
+  cell_number number = 0;
+};
+struct put_link {
+  link_record row;
+};  // keeps the higher last_seq
+struct erase_link {
+  kernel_id kernel;
+};
+struct put_nursery {
+  nursery_record row;
+};
+struct erase_nursery {
+  nursery_id nursery;
+};
+struct put_notice {
+  notice_record row;
+};
+struct erase_notice {
+  session_number session = 0;
+  notice_id notice;
+};  // in boot it hides the row of disk too
 
 using change = std::variant<put_session, erase_session, put_cell, erase_cell, expire_cell, put_outbox, erase_outbox, put_link,
                             erase_link, put_nursery, erase_nursery, put_notice, erase_notice>;

@@ -19,7 +19,7 @@ namespace holdfast::storage {
 /// What the stores are told from outside.
 struct options {
   std::filesystem::path home;
-  std::string boot_id;     // of the running system
+  std::string boot_id;  // of the running system
   std::string machine_id;
   std::size_t map_bytes = std::size_t{64} << 30;  // the limit of each store
   /// Called at every step that persists, with its name; true: the step must fail as if the disk had. May never return.
@@ -29,12 +29,12 @@ struct options {
 /// What opening found.
 struct opened {
   home_identity home;
-  bool fresh = false;          // no home was here before
-  bool boot_discarded = false; // the system was booted since: local kernels are gone
-  std::uint64_t incarnation = 0;  // this start's number, recorded
-  bool copied = false;            // rows of another home were here: it got a new id and forgot that home's kernels
+  bool fresh = false;                 // no home was here before
+  bool boot_discarded = false;        // the system was booted since: local kernels are gone
+  std::uint64_t incarnation = 0;      // this start's number, recorded
+  bool copied = false;                // rows of another home were here: it got a new id and forgot that home's kernels
   std::uint64_t links_forgotten = 0;  // of a copied home
-  bool boot_kept_rows = false;    // `disk` had no room for all that was to be moved: the rest is read from `boot`
+  bool boot_kept_rows = false;        // `disk` had no room for all that was to be moved: the rest is read from `boot`
 };
 
 /// Thread-safe as far as the two writers go: one thread in commit_boot(), one in commit_disk(), either in the reads.

@@ -23,7 +23,7 @@ using caf::io::network::operation;
 
 /// Outlives neither side alone: the handler belongs to the event loop, the watch to its actor.
 struct process_watch::control {
-  int fd = -1;                           // open as long as `handler` is registered or the watch lives
+  int fd = -1;                                         // open as long as `handler` is registered or the watch lives
   caf::io::network::event_handler* handler = nullptr;  // null once it has fired or was cancelled
   default_multiplexer* loop = nullptr;
   std::function<void()> on_exit;

@@ -42,7 +42,9 @@ struct run_cell {
   bool stream = false;  // cell.accepted and cell.stream notifications go to the same connection
 };
 /// Answers with the result object as it stands. Errors: 1001 1003.
-struct get_cell { cell_id cell; };
+struct get_cell {
+  cell_id cell;
+};
 /// Answers when the cell is final or after wait_ms; with `stream` its output from `offset` on is notified first. Errors: 1001 1003.
 struct wait_cell {
   cell_id cell;
@@ -63,7 +65,9 @@ struct read_output {
   std::size_t limit = 65'536;
 };
 /// Ends a running or queued cell (none named: the foreground one); answers with its result when final. Errors: 1001.
-struct interrupt_cell { std::optional<cell_id> cell; };
+struct interrupt_cell {
+  std::optional<cell_id> cell;
+};
 /// Answers with the session row.
 struct get_session {};
 /// Ends the running cell as interrupted and the kernel with it; answers with the session row once both are over.
@@ -75,7 +79,8 @@ struct close_session {};
 struct session_call {
   reply_to from;
   session_key key;
-  std::variant<run_cell, get_cell, wait_cell, list_cells, read_output, interrupt_cell, get_session, reset_session, close_session> what;
+  std::variant<run_cell, get_cell, wait_cell, list_cells, read_output, interrupt_cell, get_session, reset_session, close_session>
+      what;
 };
 
 // ---- to the supervisor ------------------------------------------------------------------------------------------------
@@ -93,7 +98,9 @@ struct list_kernels {
   std::string after;
 };
 /// Ends an idle kernel; answers with its last row. Errors: 1001, 1004 (it is busy).
-struct stop_kernel { kernel_id kernel; };
+struct stop_kernel {
+  kernel_id kernel;
+};
 /// Answers {items, next}: notices that neither rode on a result nor were acked, oldest first.
 struct list_notices {
   std::string owner = "default";
@@ -115,7 +122,9 @@ struct subscribe_events {
   std::optional<std::uint64_t> since;
 };
 /// Answers {kernels_left} and then ends the gateway; running cells go on in their kernels.
-struct shut_down { bool kernels = false; };
+struct shut_down {
+  bool kernels = false;
+};
 
 struct supervisor_call {
   reply_to from;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 

@@ -36,7 +36,8 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   if (auto prepared = prepare_home(settings.home); !prepared) return tl::unexpected(std::move(prepared.error()));
   auto lock = home_lock::acquire(settings.home);
   if (!lock) return tl::unexpected(std::move(lock.error()));
-  if (auto armed = arm_failpoints(settings.failpoints, settings.failpoint_log); !armed) return tl::unexpected(std::move(armed.error()));
+  if (auto armed = arm_failpoints(settings.failpoints, settings.failpoint_log); !armed)
+    return tl::unexpected(std::move(armed.error()));
   raise_descriptor_limit();
 
   storage::options options;
@@ -57,14 +58,15 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
             found.boot_discarded ? "; the system was booted since: local kernels are gone" : "");
 
   if (found.links_forgotten > 0) log::info("home-copied", "left {} kernels of another daemon's home alone", found.links_forgotten);
-  for (auto const& name : settings.ignored_variables) log::warn("variable-ignored", "{} names no setting; see config.toml's keys", name);
+  for (auto const& name : settings.ignored_variables)
+    log::warn("variable-ignored", "{} names no setting; see config.toml's keys", name);
 
   shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);
   auto* raw = shared.get();
-  shared->environment = env::spawn_local_environment(
-      system, {settings, found.home.id, found.incarnation, current_environment(),
-               [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }});
+  shared->environment =
+      env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, current_environment(),
+                                            [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }});
   auto core = std::make_shared<running>();
   core->shared = shared;
   core->supervisor = spawn_supervisor(system, shared);

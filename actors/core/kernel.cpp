@@ -66,8 +66,10 @@ struct kernel_actor {
   bool identify() {
     if (watch || row.process.pid == 0) return true;
     auto pidfd = open_pidfd(row.process);
-    if (pidfd) watch = process_watch(self, std::move(*pidfd), [this] { apply(kernel_event::process_gone); });
-    else if (pidfd.error() == process_state::gone) return apply(kernel_event::process_gone), false;
+    if (pidfd)
+      watch = process_watch(self, std::move(*pidfd), [this] { apply(kernel_event::process_gone); });
+    else if (pidfd.error() == process_state::gone)
+      return apply(kernel_event::process_gone), false;
     return true;
   }
 
@@ -245,7 +247,8 @@ struct kernel_actor {
 
   void on_exit_known(env::exit_known const& known) {
     exit_report = known.report;
-    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid, shared->path(row.directory)});
+    self->send(shared->files,
+               read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid, shared->path(row.directory)});
   }
 
   void on_remains(remains_found found) {
@@ -273,8 +276,10 @@ struct kernel_actor {
     // The connection is kept: reconnecting would only fill the backlog of a process that does not accept.
     if (due(hello_deadline)) apply(kernel_event::link_lost, "no hello in time");
     if (due(retry_at) && now == kernel_state::dropped) {
-      if (link.is_open()) retry_later();
-      else connect();
+      if (link.is_open())
+        retry_later();
+      else
+        connect();
     }
     if (due(kill_at)) kill();
   }
@@ -289,8 +294,10 @@ caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, 
     state->start();
     return {
         [state](kernel_send& request) {
-          if (request.is_execute) state->send_execute(std::move(request.payload));
-          else state->send(std::move(request.payload));
+          if (request.is_execute)
+            state->send_execute(std::move(request.payload));
+          else
+            state->send(std::move(request.payload));
         },
         [state](kernel_recorded recorded) { state->on_recorded(recorded.seq); },
         [state](end_kernel const& order) { state->on_end(order); },

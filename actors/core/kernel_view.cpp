@@ -27,14 +27,18 @@ char const* kernel_view::state() const {
 std::string kernel_view::to_json() const {
   link::json_writer row;
   row.text("kernel", kernel.text).text("owner", key.owner);
-  if (key.child.empty()) row.null("child");
-  else row.text("child", key.child);
+  if (key.child.empty())
+    row.null("child");
+  else
+    row.text("child", key.child);
   row.text("session", key.session).text("environment", environment).text("python", python).json("tools", "[]");
   row.integer("pid", pid).text("state", state()).flag("stale", false).number("memory_bytes", resident_bytes(pid));
   row.text("started_at", rfc3339(started_at));
   row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
-  if (cell.empty()) row.null("cell");
-  else row.text("cell", cell);
+  if (cell.empty())
+    row.null("cell");
+  else
+    row.text("cell", cell);
   row.number("queued", queued).number("jobs", 0).null("victim_rank");
   return row.take();
 }

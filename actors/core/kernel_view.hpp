@@ -18,7 +18,7 @@ struct kernel_view {
   std::string environment;
   std::string python;
   std::int32_t pid = 0;
-  bool live = false;          // its process is known
+  bool live = false;  // its process is known
   bool attached = false;
   bool was_attached = false;  // in this incarnation
   std::string cell;           // running or sent, else empty

@@ -79,8 +79,7 @@ constexpr std::optional<transition> on_event(kernel_state state, kernel_event ev
     case e::other_home:
       if (state != s::spawning) return transition{s::ended, a::leave};
       return std::nullopt;
-    case e::remains_read:
-      return std::nullopt;
+    case e::remains_read: return std::nullopt;
   }
   return std::nullopt;
 }

@@ -12,7 +12,8 @@ namespace holdfast::core {
 
 namespace {
 
-constexpr int expired_at_once = 16;  // by age, a session and flush: old records go over several flushes, not in one long transaction
+constexpr int expired_at_once =
+    16;  // by age, a session and flush: old records go over several flushes, not in one long transaction
 
 }  // namespace
 
@@ -34,8 +35,10 @@ void mover::expire_by_age(storage::cell_record const& newest, storage::changes& 
   cell_number oldest = newest.number > keep ? newest.number - keep + 1 : 1;
   for (auto end = newest.number; oldest < end;) {
     auto const middle = oldest + (end - oldest) / 2;
-    if (is_there(middle)) end = middle;
-    else oldest = middle + 1;
+    if (is_there(middle))
+      end = middle;
+    else
+      oldest = middle + 1;
   }
   auto const limit = now_ms() - std::chrono::milliseconds(std::chrono::days(shared_->settings.keep_cells_days)).count();
   for (int count = 0; count < expired_at_once && oldest < newest.number; ++count, ++oldest) {

@@ -8,18 +8,24 @@ namespace holdfast::core {
 namespace {
 
 void text_or_null(link::json_writer& out, std::string_view key, std::optional<std::string> const& value) {
-  if (value) out.text(key, *value);
-  else out.null(key);
+  if (value)
+    out.text(key, *value);
+  else
+    out.null(key);
 }
 
 void integer_or_null(link::json_writer& out, std::string_view key, std::optional<std::int64_t> const& value) {
-  if (value) out.integer(key, *value);
-  else out.null(key);
+  if (value)
+    out.integer(key, *value);
+  else
+    out.null(key);
 }
 
 void instant(link::json_writer& out, std::string_view key, storage::unix_ms at) {
-  if (at == 0) out.null(key);
-  else out.text(key, rfc3339(at));
+  if (at == 0)
+    out.null(key);
+  else
+    out.text(key, rfc3339(at));
 }
 
 std::string error_json(link::cell_error const& error) {
@@ -67,8 +73,10 @@ std::string result_json(result_facts const& facts) {
   auto const& row = facts.row;
   link::json_writer out({}, 1024 + facts.out.head.size() + facts.err.head.size());
   out.text("cell", row.cell.text).text("session", facts.key.session).text("owner", facts.key.owner);
-  if (facts.key.child.empty()) out.null("child");
-  else out.text("child", facts.key.child);
+  if (facts.key.child.empty())
+    out.null("child");
+  else
+    out.text("child", facts.key.child);
   out.text("status", storage::to_string(row.status)).flag("final", storage::is_final(row.status));
   auto const whole = [](link::captured const& stream) { return stream.head.size() + stream.tail.size() >= stream.bytes; };
   out.text("stdout", joined(facts.out)).text("stderr", joined(facts.err));
@@ -76,20 +84,28 @@ std::string result_json(result_facts const& facts) {
   out.flag("stdout_truncated", !whole(facts.out)).flag("stderr_truncated", !whole(facts.err));
   text_or_null(out, "value", facts.value);
   out.json("displays", "[]");
-  if (facts.error) out.json("error", error_json(*facts.error));
-  else out.null("error");
+  if (facts.error)
+    out.json("error", error_json(*facts.error));
+  else
+    out.null("error");
   integer_or_null(out, "exit_code", facts.exit_code);
-  if (facts.death) out.json("death", death_json(*facts.death));
-  else out.null("death");
+  if (facts.death)
+    out.json("death", death_json(*facts.death));
+  else
+    out.null("death");
   instant(out, "queued_at", row.queued_at);
   instant(out, "started_at", row.started_at);
   instant(out, "finished_at", row.finished_at);
-  if (row.started_at != 0 && row.finished_at != 0) out.integer("duration_ms", row.finished_at - row.started_at);
-  else out.null("duration_ms");
+  if (row.started_at != 0 && row.finished_at != 0)
+    out.integer("duration_ms", row.finished_at - row.started_at);
+  else
+    out.null("duration_ms");
   out.number("tool_calls", 0).null("fallback");
   out.json("notices", link::json_list(facts.notices, notice_json));
-  if (facts.kernel) out.json("kernel", kernel_json(*facts.kernel));
-  else out.null("kernel");
+  if (facts.kernel)
+    out.json("kernel", kernel_json(*facts.kernel));
+  else
+    out.null("kernel");
   return out.take();
 }
 

@@ -28,7 +28,7 @@ struct kernel_facts {
   std::string reason = "first";  // first reused reset died
   bool state_lost = false;       // variables of earlier cells are gone, or will be for the next one
   bool state_reset = false;
-  bool ended = false;            // the kernel ended with this cell
+  bool ended = false;  // the kernel ended with this cell
   std::uint64_t execution_count = 0;
   std::optional<std::string> note;
 };

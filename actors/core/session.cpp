@@ -48,8 +48,10 @@ void session_state::load(std::optional<storage::link_record> link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
     kernel_ = session_kernel{{}, *link, false, false, {}};
     auto const intended = link->state == storage::link_state::intended;
-    if (intended) start_kernel();
-    else kernel_->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
+    if (intended)
+      start_kernel();
+    else
+      kernel_->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
   }
   auto open = stores.open_cells(row_.number);
   if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
@@ -63,8 +65,10 @@ void session_state::load(std::optional<storage::link_record> link) {
     }
     auto const with_kernel = link && record.kernel == link->kernel;
     auto const known = record.status == storage::cell_status::running ? with_kernel : outbox && outbox->has_value();
-    if (known) cells.push_back(std::move(cell));
-    else unknown.push_back(std::move(cell));
+    if (known)
+      cells.push_back(std::move(cell));
+    else
+      unknown.push_back(std::move(cell));
   }
   // Nothing can tell what became of these: their kernel's records are gone with a reboot or another home.
   for (auto& cell : unknown) {
@@ -77,8 +81,10 @@ void session_state::load(std::optional<storage::link_record> link) {
     if (shared->commit({storage::put_cell{cell.row}, storage::erase_outbox{cell.row.session, cell.row.number}}))
       shared->move_later(cell.row.session, cell.row.number);
   }
-  for (auto& cell : cells)
+  for (auto& cell : cells) {
+    if (is_out(cell)) kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
     if (cell.row.status == storage::cell_status::running) set_overdue(cell);
+  }
   advance();
 }
 
@@ -92,26 +98,38 @@ void session_state::on_call(session_call& call) {
   auto const& from = call.from;
   auto const is_run = std::holds_alternative<run_cell>(call.what);
   if (gone && is_run) return answer_error(from, being_closed(row_.key));
-  if (gone || (closing && !is_run && !std::holds_alternative<close_session>(call.what))) return answer_error(from, unknown_session(row_.key));
-  if (shared->shutting_down) return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+  if (gone || (closing && !is_run && !std::holds_alternative<close_session>(call.what)))
+    return answer_error(from, unknown_session(row_.key));
+  if (shared->shutting_down)
+    return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   std::visit(
       [&](auto& what) {
         using request = std::decay_t<decltype(what)>;
-        if constexpr (std::is_same_v<request, run_cell>) on_run(from, std::move(what));
-        else if constexpr (std::is_same_v<request, get_cell>) on_get(from, what.cell);
-        else if constexpr (std::is_same_v<request, wait_cell>) on_wait(from, what);
-        else if constexpr (std::is_same_v<request, list_cells>) on_list(from, what);
-        else if constexpr (std::is_same_v<request, read_output>) on_read_output(from, what);
-        else if constexpr (std::is_same_v<request, interrupt_cell>) on_interrupt(from, what);
-        else if constexpr (std::is_same_v<request, get_session>) answer_text(from, row());
-        else if constexpr (std::is_same_v<request, reset_session>) on_reset(from);
-        else on_close(from);
+        if constexpr (std::is_same_v<request, run_cell>)
+          on_run(from, std::move(what));
+        else if constexpr (std::is_same_v<request, get_cell>)
+          on_get(from, what.cell);
+        else if constexpr (std::is_same_v<request, wait_cell>)
+          on_wait(from, what);
+        else if constexpr (std::is_same_v<request, list_cells>)
+          on_list(from, what);
+        else if constexpr (std::is_same_v<request, read_output>)
+          on_read_output(from, what);
+        else if constexpr (std::is_same_v<request, interrupt_cell>)
+          on_interrupt(from, what);
+        else if constexpr (std::is_same_v<request, get_session>)
+          answer_text(from, row());
+        else if constexpr (std::is_same_v<request, reset_session>)
+          on_reset(from);
+        else
+          on_close(from);
       },
       call.what);
 }
 
 void session_state::ask_for_row() {
-  if (!std::exchange(row_asked, true)) self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), disk_tag::session_row});
+  if (!std::exchange(row_asked, true))
+    self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), disk_tag::session_row});
 }
 
 void session_state::on_disk_committed(disk_committed const& answer) {
@@ -143,15 +161,20 @@ void session_state::on_wake() {
   };
   if (due(store_retry_at)) {
     auto told = std::exchange(stalled, {});
-    if (auto* frames = std::get_if<kernel_said>(&told)) on_said(std::move(*frames));
-    else if (auto* death = std::get_if<kernel_dead>(&told)) on_dead(std::move(*death));
-    else if (auto* failed = std::get_if<kernel_start_failed>(&told)) on_start_failed(*failed);
+    if (auto* frames = std::get_if<kernel_said>(&told))
+      on_said(std::move(*frames));
+    else if (auto* death = std::get_if<kernel_dead>(&told))
+      on_dead(std::move(*death));
+    else if (auto* failed = std::get_if<kernel_start_failed>(&told))
+      on_start_failed(*failed);
   }
   auto is_overdue = false;
   for (auto& cell : cells) {
     for (auto& each : cell.waiters)
-      if (each.until && *each.until <= now) answer_current(cell, each.to);
-      else if (each.until) wake_at(*each.until);
+      if (each.until && *each.until <= now)
+        answer_current(cell, each.to);
+      else if (each.until)
+        wake_at(*each.until);
     std::erase_if(cell.waiters, [&](auto const& each) { return each.until && *each.until <= now; });
     // A result that waits for the store is no reason to kill.
     if (std::holds_alternative<std::monostate>(stalled) && due(cell.overdue)) {
@@ -169,7 +192,8 @@ void session_state::on_wake() {
 void session_state::on_wind_down(bool end_kernels) {
   if (end_kernels && kernel_) {
     ending_kernel = true;
-    if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+    if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
+      cells.front().ending = cell_ending::reset;
     return end_kernel_for("shutdown", end_kernel::how::kill);
   }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
@@ -204,11 +228,23 @@ char const* session_state::state() const {
 std::optional<kernel_view> session_state::kernel() const {
   if (!kernel_) return std::nullopt;
   auto const& link = kernel_->row;
-  kernel_view view{row_.key, link.kernel, link.environment, link.python, link.process.pid, link.state == storage::link_state::live,
-                   kernel_->attached, kernel_->was_attached, {}, 0, link.started_at, link.idle_since};
+  kernel_view view{row_.key,
+                   link.kernel,
+                   link.environment,
+                   link.python,
+                   link.process.pid,
+                   link.state == storage::link_state::live,
+                   kernel_->attached,
+                   kernel_->was_attached,
+                   {},
+                   0,
+                   link.started_at,
+                   link.idle_since};
   for (auto const& cell : cells)
-    if (is_out(cell)) view.cell = cell.row.cell.text;
-    else ++view.queued;
+    if (is_out(cell))
+      view.cell = cell.row.cell.text;
+    else
+      ++view.queued;
   return view;
 }
 
@@ -216,13 +252,18 @@ std::string session_state::row() const {
   auto const view = kernel();
   link::json_writer out;
   out.text("session", row_.key.session).text("owner", row_.key.owner);
-  if (row_.key.child.empty()) out.null("child");
-  else out.text("child", row_.key.child);
+  if (row_.key.child.empty())
+    out.null("child");
+  else
+    out.text("child", row_.key.child);
   out.text("state", state());
   out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
-  if (view && !view->cell.empty()) out.text("cell", view->cell);
-  else out.null("cell");
-  out.number("queued", std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
+  if (view && !view->cell.empty())
+    out.text("cell", view->cell);
+  else
+    out.null("cell");
+  out.number("queued",
+             std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
   out.number("jobs", 0);
   auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
@@ -233,8 +274,10 @@ std::string session_state::row() const {
 std::string stored_session_row(storage::session_record const& record, std::size_t notices) {
   link::json_writer out;
   out.text("session", record.key.session).text("owner", record.key.owner);
-  if (record.key.child.empty()) out.null("child");
-  else out.text("child", record.key.child);
+  if (record.key.child.empty())
+    out.null("child");
+  else
+    out.text("child", record.key.child);
   out.text("state", "new").json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
   out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", 0);
   out.number("notices", notices).text("created_at", rfc3339(record.created_at));

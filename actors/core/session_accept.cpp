@@ -42,8 +42,12 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
 void session_state::on_run(reply_to from, run_cell what) {
   if (closing) return answer_error(from, being_closed(row_.key));
   if (arrivals.size() >= defaults::max_queue_per_session)
-    return answer_error(from, {error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(arrivals.size()) + " cells waiting for a kernel; wait for one", {}});
-  arrival made{std::move(from), std::move(what), {}, steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout)};
+    return answer_error(from, {error_code::queue_full,
+                               "session " + row_.key.session + " has " + std::to_string(arrivals.size()) +
+                                   " cells waiting for a kernel; wait for one",
+                               {}});
+  arrival made{
+      std::move(from), std::move(what), {}, steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout)};
   made.code = sha256(made.what.code);
   arrivals.push_back(std::move(made));
   advance();
@@ -65,8 +69,10 @@ bool session_state::replay(arrival& front) {
   auto const& what = front.what;
   if (what.cell.empty()) return false;
   if (auto* live = find(what.cell)) {
-    if (live->row.code != front.code) answer_error(front.from, conflict(what.cell));
-    else add_waiter(*live, front.from, what.wait_ms, what.stream, 0);
+    if (live->row.code != front.code)
+      answer_error(front.from, conflict(what.cell));
+    else
+      add_waiter(*live, front.from, what.wait_ms, what.stream, 0);
     return true;
   }
   auto known = shared->stores->find_cell(row_.number, what.cell);
@@ -75,8 +81,10 @@ bool session_state::replay(arrival& front) {
     return true;
   }
   if (!*known) return false;
-  if ((*known)->code != front.code) answer_error(front.from, conflict(what.cell));
-  else on_wait(front.from, {what.cell, what.wait_ms, what.stream, 0});
+  if ((*known)->code != front.code)
+    answer_error(front.from, conflict(what.cell));
+  else
+    on_wait(front.from, {what.cell, what.wait_ms, what.stream, 0});
   return true;
 }
 
@@ -93,12 +101,16 @@ bool session_state::accept_front() {
     return true;
   }
   if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel)) {
-    refuse_front({error_code::kernel_changed, "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more", {}});
+    refuse_front({error_code::kernel_changed,
+                  "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
+                  {}});
     return true;
   }
   auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
   if (waiting >= defaults::max_queue_per_session) {
-    refuse_front({error_code::queue_full, "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one", {}});
+    refuse_front({error_code::queue_full,
+                  "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
+                  {}});
     return true;
   }
   if (!on_disk) {
@@ -122,22 +134,24 @@ bool session_state::accept_front() {
   record.timeout_ms = what.timeout_ms;
   storage::changes unit;
   auto reset_first = what.reset;
+  auto const before = row_;
   take_settings(what, unit, reset_first);
   auto const is_strict = shared->settings.strict_durability;
   auto const at_once = !is_strict && cells.empty() && kernel_->attached && !(reset_first && kernel_->row.generation > 0);
   auto link = kernel_->row;
   if (at_once) {
     record.kernel = link.kernel;
-    record.generation = ++link.generation;
-    unit.push_back(storage::put_link{link});
+    record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
   }
   unit.push_back(storage::put_cell{record});
   unit.push_back(storage::put_outbox{{row_.number, record.number, what.code, reset_first}});
   if (failpoint(failpoint_id::core_before_accept_recorded)) {
+    row_ = before;
     refuse_front({error_code::store_full, "cannot record cell " + what.cell.text + "; nothing ran, send it again", {}});
     return true;
   }
   if (auto committed = shared->commit(unit); !committed) {
+    row_ = before;
     refuse_front(committed.error());
     return true;
   }
@@ -146,8 +160,8 @@ bool session_state::accept_front() {
   kernel_->row = std::move(link);
   shared->move_later(row_.number, record.number);
 
-  auto& cell = cells.emplace_back(live_cell{record, std::move(what.code), reset_first, false, {}, {}, {},
-                                            output_log(output_file(record), defaults::output_kept), {}});
+  auto& cell = cells.emplace_back(live_cell{
+      record, std::move(what.code), reset_first, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}});
   auto accepted = std::move(front);
   arrivals.pop_front();
   if (is_strict) {
@@ -165,8 +179,10 @@ void session_state::tell_accepted(live_cell& cell, arrival accepted) {
   if (accepted.what.stream) {
     link::json_writer params;
     params.text("owner", row_.key.owner);
-    if (row_.key.child.empty()) params.null("child");
-    else params.text("child", row_.key.child);
+    if (row_.key.child.empty())
+      params.null("child");
+    else
+      params.text("child", row_.key.child);
     params.text("session", row_.key.session).text("cell", cell.row.cell.text);
     self->send(accepted.from.front, notification{accepted.from.connection, "cell.accepted", params.take()});
   }
@@ -244,7 +260,8 @@ void session_state::start_kernel() {
     }
     kernel_ = session_kernel{{}, std::move(link), false, false, {}};
   }
-  env::spawn_kernel request{{}, kernel_->row.kernel, kernel_->row.token, kernel_->row.directory, row_.python, row_.cwd, as_map(row_.variables)};
+  env::spawn_kernel request{{},       kernel_->row.kernel,   kernel_->row.token, kernel_->row.directory, row_.python,
+                            row_.cwd, as_map(row_.variables)};
   kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
 }
 
@@ -260,15 +277,17 @@ void session_state::dispatch() {
     auto next = link;
     row.kernel = link.kernel;
     row.generation = ++next.generation;
-    if (!shared->commit({storage::put_cell{row}, storage::put_link{next}})) {
+    if (!shared->commit({storage::put_cell{row}})) {
       dispatch_retry_at = steady_clock::now() + defaults::store_retry;
       return wake_at(*dispatch_retry_at);
     }
     front.row = std::move(row);
     link = std::move(next);
   }
-  if (front.row.status == storage::cell_status::queued) send_execute(front);
-  else front.sent = true;  // it runs there already
+  if (front.row.status == storage::cell_status::queued)
+    send_execute(front);
+  else
+    front.sent = true;                                                // it runs there already
   if (front.ending == cell_ending::interrupt) send_interrupt(front);  // asked for before the kernel was attached
 }
 

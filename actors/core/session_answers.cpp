@@ -59,7 +59,8 @@ void session_state::answer_current(live_cell& cell, reply_to const& to, std::opt
   answer_text(to, with_replayed(result_json(facts), false));
 }
 
-void session_state::add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream, std::uint64_t offset) {
+void session_state::add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream,
+                               std::uint64_t offset) {
   waiter made{to, {}, stream, offset};
   if (stream) {
     // What was said so far; the rest comes as it is said.
@@ -77,7 +78,8 @@ void session_state::add_waiter(live_cell& cell, reply_to const& to, std::optiona
   cell.waiters.push_back(std::move(made));
 }
 
-void session_state::notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset, std::string_view text) {
+void session_state::notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset,
+                                  std::string_view text) {
   if (offset + text.size() <= to.offset) return;
   auto const dropped = offset > to.offset ? offset - to.offset : 0;
   if (offset < to.offset) {
@@ -86,9 +88,14 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
   }
   link::json_writer params({}, text.size() + 256);
   params.text("owner", row_.key.owner);
-  if (row_.key.child.empty()) params.null("child");
-  else params.text("child", row_.key.child);
-  params.text("session", row_.key.session).text("cell", cell.row.cell.text).number("seq", ++to.seq).text("stream", to_string(which));
+  if (row_.key.child.empty())
+    params.null("child");
+  else
+    params.text("child", row_.key.child);
+  params.text("session", row_.key.session)
+      .text("cell", cell.row.cell.text)
+      .number("seq", ++to.seq)
+      .text("stream", to_string(which));
   // dropped_bytes stays last: a front adds what it had to drop itself.
   params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
@@ -108,12 +115,15 @@ void session_state::finish(storage::cell_record row) {
 result<storage::cell_record> session_state::stored(cell_id const& cell) const {
   auto known = shared->stores->find_cell(row_.number, cell);
   if (!known) return tl::unexpected(from_storage(known.error()));
-  if (!*known) return fail(error_code::not_found, "no cell " + cell.text + " in session " + row_.key.session + "; cell.list shows what there is");
+  if (!*known)
+    return fail(error_code::not_found,
+                "no cell " + cell.text + " in session " + row_.key.session + "; cell.list shows what there is");
   if ((*known)->expired)
     return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
   auto record = shared->stores->cell(row_.number, (*known)->number);
   if (!record) return tl::unexpected(from_storage(record.error()));
-  if (!*record) return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
+  if (!*record)
+    return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
   auto found = std::move(**record);
   if (found.result.empty()) {  // not final and not ours to run: it is told as it stands
     result_facts facts;
@@ -166,8 +176,10 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
       if (what.status && record.status != *what.status) continue;
       link::json_writer row;
       row.text("cell", record.cell.text).text("status", storage::to_string(record.status));
-      if (record.started_at != 0) row.text("started_at", rfc3339(record.started_at));
-      else row.null("started_at");
+      if (record.started_at != 0)
+        row.text("started_at", rfc3339(record.started_at));
+      else
+        row.null("started_at");
       if (record.started_at != 0)
         row.integer("duration_ms", (record.finished_at != 0 ? record.finished_at : now_ms()) - record.started_at);
       else
@@ -183,8 +195,10 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
   }
   link::json_writer out;
   out.json("items", link::json_list(rows, [](auto const& row) { return row; }));
-  if (next.empty() || next == "1") out.null("next");
-  else out.text("next", next);
+  if (next.empty() || next == "1")
+    out.null("next");
+  else
+    out.text("next", next);
   answer_text(from, out.take());
 }
 

@@ -33,8 +33,12 @@ std::string in_words(death_facts const& death) {
 
 storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const {
   auto const quoted = [](std::string const& id) { return "\"" + id + "\""; };
-  return {notice_id("n-" + make_ulid()), row_.number, std::move(kind), std::move(text),
-          "{\"jobs\":[],\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}", now_ms()};
+  return {notice_id("n-" + make_ulid()),
+          row_.number,
+          std::move(kind),
+          std::move(text),
+          "{\"jobs\":[],\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}",
+          now_ms()};
 }
 
 void session_state::add_notice(storage::notice_record notice) {
@@ -116,7 +120,8 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
     facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
     facts.kernel->state_reset = facts.kernel->state_reset || cell.ending == cell_ending::reset;
     if (row.status == storage::cell_status::lost)
-      facts.kernel->note = "the kernel was " + in_words(*facts.death) + " during this cell: its effects are unknown, it is not run again";
+      facts.kernel->note =
+          "the kernel was " + in_words(*facts.death) + " during this cell: its effects are unknown, it is not run again";
   }
   facts.notices = notices;
   row.result = result_json(facts);
@@ -129,14 +134,16 @@ void session_state::on_dead(kernel_dead told) {
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   for (auto const& each : told.left.journal)
     if (auto* cell = find(each.cell); cell && is_out(*cell)) on_output(*cell, each.stream, each.offset, each.text);
-  if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable) told.left.frames = std::move(waiting->frames);
+  if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable)
+    told.left.frames = std::move(waiting->frames);
   stalled = {};
   if (!take(told.left.frames)) return stall(std::move(told));
   told.left.frames.clear();
   auto* front = !cells.empty() && is_out(cells.front()) ? &cells.front() : nullptr;
   if (front && told.left.exit)
     for (auto const& rest : std::exchange(told.left.exit->rest, {}))
-      on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(), rest.text);
+      on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
+                rest.text);
 
   storage::changes unit{storage::erase_link{told.kernel}};
   std::optional<storage::cell_record> ended;

@@ -61,16 +61,21 @@ void session_state::on_reset(reply_to from) {
     return answer_text(from, row());
   }
   reset_waiters.push_back(std::move(from));
-  if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none) cells.front().ending = cell_ending::reset;
+  if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
+    cells.front().ending = cell_ending::reset;
   kernel_->ending = "reset";
   end_kernel_for("reset", end_kernel::how::kill);
 }
 
 void session_state::on_stop(stop_session_kernel const& order) {
   if (!kernel_ || kernel_->row.kernel != order.kernel)
-    return answer_error(order.from, {error_code::not_found, "no kernel " + order.kernel.text + "; kernel.list shows what there is", {}});
+    return answer_error(order.from,
+                        {error_code::not_found, "no kernel " + order.kernel.text + "; kernel.list shows what there is", {}});
   if (!cells.empty())
-    return answer_error(order.from, {error_code::busy, "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first", {}});
+    return answer_error(
+        order.from, {error_code::busy,
+                     "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first",
+                     {}});
   stop_waiters.push_back(order.from);
   end_kernel_for("stop", end_kernel::how::shutdown);
 }
@@ -82,8 +87,10 @@ void session_state::on_close(reply_to from) {
   while (!arrivals.empty()) refuse_front(being_closed(row_.key));
   std::vector<cell_number> queued;
   for (auto& cell : cells)
-    if (is_out(cell)) cell.ending = cell_ending::close;
-    else queued.push_back(cell.row.number);
+    if (is_out(cell))
+      cell.ending = cell_ending::close;
+    else
+      queued.push_back(cell.row.number);
   for (auto const number : queued) interrupt_queued(number);
   if (kernel_) return end_kernel_for("close", end_kernel::how::kill);
   on_close_ready();

@@ -33,9 +33,15 @@ void session_state::on_live(kernel_live const& told) {
   link.program = told.program;
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
+  // From now on there is a namespace to lose: also to a reboot, which leaves nothing else that says so.
+  auto next = row_;
+  next.fresh_reason = "died";
+  unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   if (link.reason == "died") {
-    notice = make_notice("state_lost", "a fresh kernel was started and is empty: variables and imports of the earlier one are gone; define them again", {});
+    notice = make_notice(
+        "state_lost",
+        "a fresh kernel was started and is empty: variables and imports of the earlier one are gone; define them again", {});
     unit.push_back(storage::put_notice{*notice});
   }
   if (auto committed = shared->commit(unit); !committed) {
@@ -44,6 +50,8 @@ void session_state::on_live(kernel_live const& told) {
     return end_kernel_for("its start could not be recorded", end_kernel::how::kill);
   }
   kernel_->row = std::move(link);
+  row_ = std::move(next);
+  shared->move_later(row_.number);
   if (notice) add_notice(std::move(*notice));
   publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + kernel_->row.reason + "\"}");
   advance();
@@ -61,8 +69,10 @@ void session_state::on_attached(kernel_attached const& told) {
     for (auto const& cell : cells)
       if (cell.row.kernel == link.kernel) running.push_back(cell.row.cell.text);
     std::string text = "the python kernel reattached; its variables carried on. ";
-    if (running.empty()) text += "nothing was running";
-    else text += "still running or finished meanwhile: cell " + running.front();
+    if (running.empty())
+      text += "nothing was running";
+    else
+      text += "still running or finished meanwhile: cell " + running.front();
     notice = make_notice("reattached", std::move(text), running);
     // One is enough, however often the daemon was restarted since the last result.
     for (auto const& each : notices)
@@ -148,7 +158,8 @@ bool session_state::take(std::vector<said> const& frames) {
     link.last_seq = changed.last_seq;
     if (changed.has_result) link.idle_since = now_ms();
     storage::changes unit{storage::put_link{link}, storage::put_cell{*changed.row}};
-    if (!changed.has_result) unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
+    if (!changed.has_result)
+      unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
     if (changed.has_result)
       for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
     if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
@@ -189,7 +200,8 @@ void session_state::take_started(batch& into, link::started const& frame) {
 void session_state::take_done(batch& into, link::done const& frame) {
   auto* cell = at_work(frame.cell, frame.generation);
   if (cell == nullptr || into.has_result) {
-    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text, frame.cell.text);
+    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text,
+              frame.cell.text);
     return;
   }
   auto& row = into.row_of(*cell);
@@ -245,7 +257,8 @@ void session_state::set_overdue(live_cell& cell) {
   if (cell.row.timeout_ms <= 0) return;
   auto const began = std::max(cell.row.started_at, cell.row.queued_at);
   auto const ran = cell.row.started_at == 0 ? 0 : std::clamp<std::int64_t>(now_ms() - began, 0, cell.row.timeout_ms);
-  auto const due = steady_clock::now() + milliseconds(cell.row.timeout_ms - ran) + shared->settings.interrupt_grace + defaults::kill_margin;
+  auto const due =
+      steady_clock::now() + milliseconds(cell.row.timeout_ms - ran) + shared->settings.interrupt_grace + defaults::kill_margin;
   if (!cell.overdue || due < *cell.overdue) cell.overdue = due;  // an interrupt may have set a nearer one
   wake_at(*cell.overdue);
 }

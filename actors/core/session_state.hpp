@@ -41,9 +41,9 @@ struct arrival {
 /// An accepted cell that is not final.
 struct live_cell {
   storage::cell_record row;
-  std::string code;                    // until its start is recorded, then empty
+  std::string code;  // until its start is recorded, then empty
   bool reset_first = false;
-  bool sent = false;                   // handed to the present kernel in this incarnation, or known to run there
+  bool sent = false;  // handed to the present kernel in this incarnation, or known to run there
   cell_ending ending = cell_ending::none;
   std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
   std::vector<waiter> waiters;
@@ -59,8 +59,8 @@ struct session_kernel {
   caf::actor actor;
   storage::link_record row;
   bool attached = false;
-  bool was_attached = false;         // in this incarnation
-  std::optional<std::string> ending; // ordered to end: reset, close, stop, deadline; it gets no more cells
+  bool was_attached = false;          // in this incarnation
+  std::optional<std::string> ending;  // ordered to end: reset, close, stop, deadline; it gets no more cells
 };
 
 struct session_state final : session_face {
@@ -69,9 +69,9 @@ struct session_state final : session_face {
   caf::io::broker* self;
   shared_context shared;
   storage::session_record row_;
-  bool on_disk;                      // its row is synced in `disk`
+  bool on_disk;  // its row is synced in `disk`
   std::deque<arrival> arrivals;
-  std::deque<live_cell> cells;       // in order of acceptance; only the front is ever with a kernel
+  std::deque<live_cell> cells;  // in order of acceptance; only the front is ever with a kernel
   std::optional<session_kernel> kernel_;
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   cell_number last_number = 0;
@@ -80,10 +80,10 @@ struct session_state final : session_face {
   std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> stalled;
   std::optional<steady_time> store_retry_at;
   std::optional<steady_time> dispatch_retry_at;
-  bool closing = false;              // no call but close is taken any more
-  bool gone = false;                 // closed, its rows erased: nothing is answered but that
-  bool row_asked = false;            // its row is on its way to disk
-  bool ending_kernel = false;        // the gateway ends, and its kernels with it
+  bool closing = false;        // no call but close is taken any more
+  bool gone = false;           // closed, its rows erased: nothing is answered but that
+  bool row_asked = false;      // its row is on its way to disk
+  bool ending_kernel = false;  // the gateway ends, and its kernels with it
   alarm wake;
 
   // session_face

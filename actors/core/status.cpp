@@ -74,14 +74,18 @@ result<std::string> list(context const& shared, list_notices const& what) {
   out.json("items", link::json_list(items, [](item const& each) {
              link::json_writer where;
              where.text("owner", each.key->owner);
-             if (each.key->child.empty()) where.null("child");
-             else where.text("child", each.key->child);
+             if (each.key->child.empty())
+               where.null("child");
+             else
+               where.text("child", each.key->child);
              auto text = where.text("session", each.key->session).take();
              text.back() = ',';
              return text + notice_json(each.notice).substr(1);
            }));
-  if (more) out.text("next", items.back().notice.notice.text);
-  else out.null("next");
+  if (more)
+    out.text("next", items.back().notice.notice.text);
+  else
+    out.null("next");
   return out.take();
 }
 

@@ -27,8 +27,10 @@ using std::chrono::steady_clock;
 std::string page_json(std::vector<std::string> const& items, std::string const& next) {
   link::json_writer out;
   out.json("items", link::json_list(items, [](auto const& item) { return item; }));
-  if (next.empty()) out.null("next");
-  else out.text("next", next);
+  if (next.empty())
+    out.null("next");
+  else
+    out.text("next", next);
   return out.take();
 }
 
@@ -44,17 +46,19 @@ struct supervisor_state {
   alarm wake;
   std::optional<steady_time> flush_at;
   session_number last_session = 0;
-  std::vector<caf::actor> fronts;            // that have asked anything: told when the gateway ends
+  std::vector<caf::actor> fronts;  // that have asked anything: told when the gateway ends
   std::vector<reply_to> shutdown_waiters;
   std::size_t kernels_left = 0;
-  std::optional<steady_time> end_by;         // a store that does not settle must not hold the end up
+  std::optional<steady_time> end_by;  // a store that does not settle must not hold the end up
 
   void start() {
     if (auto last = shared->stores->last_session_number()) last_session = *last;
     recover(self->system(), shared);
   }
 
-  void answer_text(reply_to const& to, std::string text) { self->send(to.front, answer{to.connection, to.request, std::move(text)}); }
+  void answer_text(reply_to const& to, std::string text) {
+    self->send(to.front, answer{to.connection, to.request, std::move(text)});
+  }
   void answer_error(reply_to const& to, error problem) {
     self->send(to.front, answer{to.connection, to.request, tl::unexpected(std::move(problem))});
   }
@@ -66,7 +70,8 @@ struct supervisor_state {
 
   void on_session_call(session_call& call) {
     know(call.from.front);
-    if (shared->shutting_down) return answer_error(call.from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+    if (shared->shutting_down)
+      return answer_error(call.from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
     auto loaded = shared->sessions.find(call.key);
     if (loaded != shared->sessions.end()) return self->send(loaded->second.actor, std::move(call));
     auto found = shared->stores->find_session(call.key);
@@ -175,8 +180,10 @@ struct supervisor_state {
       wake.at(self, *flush_at);
     }
     if (!end_by) return;
-    if (*end_by <= now) end();
-    else wake.at(self, *end_by);
+    if (*end_by <= now)
+      end();
+    else
+      wake.at(self, *end_by);
   }
 
   // ---- the end ----
@@ -204,7 +211,8 @@ struct supervisor_state {
     end_by.reset();
     // Those that did not settle in time must not hold the process: what they have not recorded is found at the next start.
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
-    for (auto const& to : std::exchange(shutdown_waiters, {})) answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
+    for (auto const& to : std::exchange(shutdown_waiters, {}))
+      answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
     self->send(shared->environment, env::let_go{});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);
@@ -219,22 +227,31 @@ struct supervisor_state {
     std::visit(
         [&](auto const& what) {
           using request = std::decay_t<decltype(what)>;
-          if constexpr (std::is_same_v<request, list_sessions>) on_list(from, what);
-          else if constexpr (std::is_same_v<request, list_kernels>) on_list(from, what);
-          else if constexpr (std::is_same_v<request, stop_kernel>) on_stop(from, what);
-          else if constexpr (std::is_same_v<request, list_notices>) answer_with(from, list(*shared, what));
-          else if constexpr (std::is_same_v<request, ack_notices>) answer_with(from, acknowledge(*shared, what));
-          else if constexpr (std::is_same_v<request, get_status>) answer_text(from, status_json(*shared, kernels()));
+          if constexpr (std::is_same_v<request, list_sessions>)
+            on_list(from, what);
+          else if constexpr (std::is_same_v<request, list_kernels>)
+            on_list(from, what);
+          else if constexpr (std::is_same_v<request, stop_kernel>)
+            on_stop(from, what);
+          else if constexpr (std::is_same_v<request, list_notices>)
+            answer_with(from, list(*shared, what));
+          else if constexpr (std::is_same_v<request, ack_notices>)
+            answer_with(from, acknowledge(*shared, what));
+          else if constexpr (std::is_same_v<request, get_status>)
+            answer_text(from, status_json(*shared, kernels()));
           else if constexpr (std::is_same_v<request, subscribe_events>) {
             auto const made = shared->events.subscribe(from, what);
             answer_text(from, "{\"seq\":" + std::to_string(made.seq) + ",\"missed\":" + std::to_string(made.missed) + "}");
-          } else on_shut_down(from, what.kernels);
+          } else
+            on_shut_down(from, what.kernels);
         },
         call.what);
   }
   void answer_with(reply_to const& to, result<std::string> outcome) {
-    if (outcome) answer_text(to, std::move(*outcome));
-    else answer_error(to, std::move(outcome.error()));
+    if (outcome)
+      answer_text(to, std::move(*outcome));
+    else
+      answer_error(to, std::move(outcome.error()));
   }
 };
 

@@ -83,8 +83,10 @@ remains read_remains_from(std::string const& directory) {
   auto const base = fs::path(directory);
   if (auto text = read_text(base / "exit"); !text.empty()) {
     auto parsed = link::parse_exit_file(text);
-    if (parsed) left.exit = std::move(*parsed);
-    else log::warn("exit-unreadable", "{}: {}", (base / "exit").string(), parsed.error());
+    if (parsed)
+      left.exit = std::move(*parsed);
+    else
+      log::warn("exit-unreadable", "{}: {}", (base / "exit").string(), parsed.error());
   }
   link::left_out damage;
   if (auto spool = link::read_spool(base / "spool", &damage)) {
@@ -94,8 +96,10 @@ remains read_remains_from(std::string const& directory) {
   } else {
     log::warn("spool-unreadable", "{}: {}", directory, spool.error());
   }
-  if (auto journal = link::read_journal(base / "journal")) left.journal = std::move(*journal);
-  else log::warn("journal-unreadable", "{}: {}", directory, journal.error());
+  if (auto journal = link::read_journal(base / "journal"))
+    left.journal = std::move(*journal);
+  else
+    log::warn("journal-unreadable", "{}: {}", directory, journal.error());
   return left;
 }
 
@@ -107,7 +111,8 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           auto left = read_remains_from(request.directory);
           if (!left.exit && request.pid > 0) {
             auto const ended = end_leftovers(request.kernel, request.pid);
-            if (!ended.empty()) log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
+            if (!ended.empty())
+              log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
           }
           self->send(request.asker, remains_found{std::move(left)});
         },

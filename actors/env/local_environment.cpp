@@ -76,7 +76,8 @@ struct local_state {
       return;
     }
     auto* known = nursery_for(python.string(), request.variables);
-    if (known == nullptr) return refuse(request, "cannot record a nursery for kernel " + request.kernel.text + "; is the disk full?");
+    if (known == nullptr)
+      return refuse(request, "cannot record a nursery for kernel " + request.kernel.text + "; is the disk full?");
     auto& chosen = *known;
     auto due = steady_clock::now() + options.settings.scaled(defaults::spawn_deadline);
     if (chosen.now == nursery::phase::starting) due += defaults::nursery_start;
@@ -178,9 +179,9 @@ struct local_state {
       return retry_later(to);
     }
     if (!is_trusted_peer(socket->get())) return retry_later(to);
-    to.link.open(std::move(*socket), {to.row.nursery.text, to.row.token, options.home_id, options.incarnation, to.link.recorded(),
-                                      static_cast<std::uint64_t>(options.settings.scaled(defaults::nursery_idle).count()),
-                                      link::protocol});
+    to.link.open(std::move(*socket),
+                 {to.row.nursery.text, to.row.token, options.home_id, options.incarnation, to.link.recorded(),
+                  static_cast<std::uint64_t>(options.settings.scaled(defaults::nursery_idle).count()), link::protocol});
   }
 
   void retry_later(nursery& which) {
@@ -219,10 +220,13 @@ struct local_state {
     }
     if (!from.watch) {
       auto pidfd = open_pidfd(from.row.process);
-      if (pidfd) watch(from, std::move(*pidfd));
-      else if (pidfd.error() == process_state::gone) return forget(from, "it ended");
+      if (pidfd)
+        watch(from, std::move(*pidfd));
+      else if (pidfd.error() == process_state::gone)
+        return forget(from, "it ended");
     }
-    log::info("nursery-attached", "nursery {} attached, pid {}, epoch {}", from.row.nursery.text, message.process.pid, message.epoch);
+    log::info("nursery-attached", "nursery {} attached, pid {}, epoch {}", from.row.nursery.text, message.process.pid,
+              message.epoch);
     // Whatever was asked may have been lost with an earlier connection; asking twice is harmless.
     std::vector<kernel_id> waiting;  // writing may answer one with a refusal and forget it
     for (auto const& [kernel, request] : from.asked) waiting.push_back(kernel);
@@ -242,13 +246,17 @@ struct local_state {
     std::error_code ignored;
     std::filesystem::remove_all(options.settings.home / "nursery" / id.text, ignored);
     for (auto& [kernel, request] : asked) {
-      if (had_started && ++request.attempts < defaults::spawn_attempts) on_spawn(std::move(request));
-      else refuse(request, why);
+      if (had_started && ++request.attempts < defaults::spawn_attempts)
+        on_spawn(std::move(request));
+      else
+        refuse(request, why);
     }
     auto waits = std::exchange(exit_waits, {});
     for (auto& wait : waits) {
-      if (wait.asked.nursery == id) self->send(wait.asked.asker, exit_known{});
-      else exit_waits.push_back(std::move(wait));
+      if (wait.asked.nursery == id)
+        self->send(wait.asked.asker, exit_known{});
+      else
+        exit_waits.push_back(std::move(wait));
     }
   }
 
@@ -273,8 +281,10 @@ struct local_state {
     } else if (auto* exited = std::get_if<link::exited>(&*said)) {
       auto waits = std::exchange(exit_waits, {});
       for (auto& wait : waits) {
-        if (wait.asked.kernel == exited->kernel) self->send(wait.asked.asker, exit_known{*exited});
-        else exit_waits.push_back(std::move(wait));
+        if (wait.asked.kernel == exited->kernel)
+          self->send(wait.asked.asker, exit_known{*exited});
+        else
+          exit_waits.push_back(std::move(wait));
       }
     }
   }
@@ -284,13 +294,18 @@ struct local_state {
     if (from == nullptr) return;
     auto const id = from->row.nursery;
     for (auto& event : from->link.on_data(message.buf)) {
-      if (auto* said = std::get_if<link::hello>(&event)) on_hello(*from, *said);
-      else if (auto* frame = std::get_if<link::frame>(&event)) on_frame(*from, *frame);
-      else if (auto* skipped = std::get_if<link::oversized>(&event)) from->link.record(skipped->seq);
+      if (auto* said = std::get_if<link::hello>(&event))
+        on_hello(*from, *said);
+      else if (auto* frame = std::get_if<link::frame>(&event))
+        on_frame(*from, *frame);
+      else if (auto* skipped = std::get_if<link::oversized>(&event))
+        from->link.record(skipped->seq);
       else if (auto* no = std::get_if<link::refused>(&event)) {
         log::error("nursery-refused", "nursery {} refused the attach: {} {}", id.text, no->reason, no->message);
-        if (no->reason == "wrong_token") forget(*from, "another process answers in its place");
-        else retry_later(*from);
+        if (no->reason == "wrong_token")
+          forget(*from, "another process answers in its place");
+        else
+          retry_later(*from);
       } else if (auto* problem = std::get_if<link::broken>(&event)) {
         log::warn("nursery-link-broken", "nursery {}: {}", id.text, problem->reason);
         retry_later(*from);
@@ -319,12 +334,16 @@ struct local_state {
     for (auto& each : nurseries) {
       std::vector<kernel_id> late;
       for (auto const& [kernel, deadline] : each.ask_deadlines)
-        if (deadline <= now) late.push_back(kernel);
-        else wake.at(self, deadline);
+        if (deadline <= now)
+          late.push_back(kernel);
+        else
+          wake.at(self, deadline);
       for (auto const& kernel : late) finish(each, kernel, "its nursery did not answer in time; see its nursery.log");
       if (each.now != nursery::phase::attaching || each.link.is_open()) continue;
-      if (each.next_try <= now) due.push_back(each.row.nursery);
-      else wake.at(self, each.next_try);
+      if (each.next_try <= now)
+        due.push_back(each.row.nursery);
+      else
+        wake.at(self, each.next_try);
     }
     for (auto const& id : due)
       if (auto* retried = find(id)) connect(*retried);

@@ -22,11 +22,11 @@ struct spawn_kernel {
   caf::actor asker;
   kernel_id kernel;
   std::string token;
-  std::string directory;  // the run directory, relative to the home
-  std::string python;     // empty: the configured one
-  std::string cwd;        // empty: the home of the user
+  std::string directory;                         // the run directory, relative to the home
+  std::string python;                            // empty: the configured one
+  std::string cwd;                               // empty: the home of the user
   std::map<std::string, std::string> variables;  // the session's own, over the environment's
-  std::uint32_t attempts = 0;  // nurseries that died with this request
+  std::uint32_t attempts = 0;                    // nurseries that died with this request
 };
 struct kernel_spawned {
   nursery_id nursery;

@@ -23,9 +23,9 @@ struct nursery {
   storage::nursery_record row;
   phase now = phase::starting;
   link::socket_link link;
-  process_watch watch;                  // set once its process was identified
+  process_watch watch;  // set once its process was identified
   milliseconds retry_delay{0};
-  steady_time next_try{};               // when attaching and not connected
+  steady_time next_try{};                   // when attaching and not connected
   std::map<kernel_id, spawn_kernel> asked;  // not answered yet, whether or not the request was written
   std::map<kernel_id, steady_time> ask_deadlines;
 };

@@ -53,10 +53,9 @@ result<void> start_nursery(nursery_plan const& plan) {
 
   boost::json::array preload;
   for (auto const& module : plan.preload) preload.emplace_back(module);
-  boost::json::object settings{
-      {"nursery", plan.row.nursery.text}, {"token", plan.row.token},   {"home", plan.home_id},
-      {"directory", directory.string()},  {"program", plan.row.program}, {"preload", std::move(preload)},
-      {"failpoints", plan.failpoints},    {"idle_ms", plan.idle_ms},   {"protocol", link::protocol}};
+  boost::json::object settings{{"nursery", plan.row.nursery.text}, {"token", plan.row.token},     {"home", plan.home_id},
+                               {"directory", directory.string()},  {"program", plan.row.program}, {"preload", std::move(preload)},
+                               {"failpoints", plan.failpoints},    {"idle_ms", plan.idle_ms},     {"protocol", link::protocol}};
   if (!plan.failpoint_log.empty()) settings["failpoint_log"] = plan.failpoint_log;
 
   auto finished = run_process({plan.row.python, (*program / "nursery.py").string()}, plan.variables, "/",

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::string_view, 10> secret_words = {"KEY",        "TOKEN", "SECRET", "PASSWORD", "PASSWD",
                                                            "CREDENTIAL", "AUTH",  "DSN",    "WEBHOOK",  "BEARER"};
-constexpr std::array<std::string_view, 9> usual_names = {"PATH", "HOME",   "USER",  "LANG", "TERM",
-                                                         "TMPDIR", "SHELL", "TZ", "VIRTUAL_ENV"};
+constexpr std::array<std::string_view, 9> usual_names = {"PATH",   "HOME",  "USER", "LANG",       "TERM",
+                                                         "TMPDIR", "SHELL", "TZ",   "VIRTUAL_ENV"};
 constexpr std::array<std::string_view, 3> usual_prefixes = {"LC_", "XDG_", "CONDA_"};
 constexpr std::array<std::string_view, 3> interpreter_prefixes = {"PYTHON", "LD_", "MALLOC_"};
 
@@ -29,8 +29,7 @@ bool is_usual(std::string_view name) {
 bool looks_secret(std::string_view name) {
   std::string upper(name);
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return std::any_of(secret_words.begin(), secret_words.end(),
-                     [&](auto word) { return upper.find(word) != std::string::npos; });
+  return std::any_of(secret_words.begin(), secret_words.end(), [&](auto word) { return upper.find(word) != std::string::npos; });
 }
 
 bool is_interpreter_variable(std::string_view name) { return has_prefix(name, interpreter_prefixes); }

@@ -21,7 +21,8 @@ class api_front {
     auto const request = ++last_request_;
     auto const connection = call.notified ? ++last_connection_ : shared_connection;
     if (call.notified) listeners_.emplace(connection, std::move(call.notified));
-    auto at_once = dispatch(*options_.core, options_.calls, call.method, call.params, {caf::actor_cast<caf::actor>(self_), connection, request});
+    auto at_once = dispatch(*options_.core, options_.calls, call.method, call.params,
+                            {caf::actor_cast<caf::actor>(self_), connection, request});
     if (!at_once) {
       open_.emplace(request, open_call{std::move(call.done), call.is_lasting});
       return;
@@ -72,8 +73,8 @@ class api_front {
   bool is_ended_ = false;
   std::uint64_t last_request_ = 0;
   std::uint64_t last_connection_ = shared_connection;
-  std::unordered_map<std::uint64_t, open_call> open_;            // by request
-  std::unordered_map<std::uint64_t, on_notified> listeners_;     // by connection
+  std::unordered_map<std::uint64_t, open_call> open_;         // by request
+  std::unordered_map<std::uint64_t, on_notified> listeners_;  // by connection
 };
 
 caf::behavior run_api_front(caf::io::broker* self, api_options options) {

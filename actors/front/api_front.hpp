@@ -24,9 +24,9 @@ using on_notified = std::function<void(std::string_view method, std::string cons
 struct api_call {
   std::string method;
   boost::json::object params;
-  on_outcome done;         // once, or destroyed uncalled when the gateway has ended
-  on_notified notified;    // may be empty
-  bool is_lasting = false; // notifications go on after the answer
+  on_outcome done;          // once, or destroyed uncalled when the gateway has ended
+  on_notified notified;     // may be empty
+  bool is_lasting = false;  // notifications go on after the answer
 };
 
 struct api_options {

@@ -41,7 +41,7 @@ class callback_thread {
   std::deque<entry> queue_;
   std::size_t queued_bytes_ = 0;  // of the queue
   bool is_ending_ = false;
-  std::thread thread_;            // last: it uses all of the above
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace holdfast::front

@@ -4,9 +4,7 @@
 namespace holdfast::front {
 namespace {
 
-param cell_param() {
-  return {.name = "cell", .type = param_type::id, .required = true, .sentence = "the id of the cell"};
-}
+param cell_param() { return {.name = "cell", .type = param_type::id, .required = true, .sentence = "the id of the cell"}; }
 
 param wait_param(std::string_view sentence) {
   return {.name = "wait_ms", .type = param_type::integer, .least = 0, .most = max_duration_ms, .sentence = sentence};
@@ -15,38 +13,70 @@ param wait_param(std::string_view sentence) {
 method run_method() {
   return {
       .name = "run",
-      .sentence = "Accepts a cell and runs it in the session's kernel, which is started if there is none. The same id with the same code "
-                  "is answered from the record: it never runs twice.",
+      .sentence =
+          "Accepts a cell and runs it in the session's kernel, which is started if there is none. The same id with the same code "
+          "is answered from the record: it never runs twice.",
       .params = with_session({
-          {.name = "code", .type = param_type::code, .required = true, .most = max_code_bytes, .beyond = error_code::too_large,
+          {.name = "code",
+           .type = param_type::code,
+           .required = true,
+           .most = max_code_bytes,
+           .beyond = error_code::too_large,
            .sentence = "Python source; it is not looked at before it runs"},
-          {.name = "cell", .type = param_type::id, .sentence = "an id that never runs twice in this session; null: a new one, c- and a ULID"},
-          {.name = "environment", .type = param_type::word, .words = {"local"}, .sentence = "where the kernel lives; null: as last time, at first local"},
-          {.name = "python", .type = param_type::text, .least = 1, .most = 4096,
+          {.name = "cell",
+           .type = param_type::id,
+           .sentence = "an id that never runs twice in this session; null: a new one, c- and a ULID"},
+          {.name = "environment",
+           .type = param_type::word,
+           .words = {"local"},
+           .sentence = "where the kernel lives; null: as last time, at first local"},
+          {.name = "python",
+           .type = param_type::text,
+           .least = 1,
+           .most = 4096,
            .sentence = "the interpreter, a path or a name on PATH; null: as last time, at first the configured one"},
-          {.name = "cwd", .type = param_type::path, .least = 1, .most = 4096, .sentence = "working directory of a fresh kernel; null: the home directory"},
-          {.name = "env", .type = param_type::variables, .most = max_variables_bytes, .beyond = error_code::too_large,
+          {.name = "cwd",
+           .type = param_type::path,
+           .least = 1,
+           .most = 4096,
+           .sentence = "working directory of a fresh kernel; null: the home directory"},
+          {.name = "env",
+           .type = param_type::variables,
+           .most = max_variables_bytes,
+           .beyond = error_code::too_large,
            .sentence = "environment variables that a fresh kernel gets besides the usual ones"},
-          {.name = "timeout_ms", .type = param_type::integer, .fallback = 300'000, .least = 0, .most = max_duration_ms,
+          {.name = "timeout_ms",
+           .type = param_type::integer,
+           .fallback = 300'000,
+           .least = 0,
+           .most = max_duration_ms,
            .sentence = "deadline from the cell's start, not from the queue; 0: none"},
-          wait_param("how long this call blocks; then it answers with the cell still queued or running, and the cell goes on; null: until it is final"),
-          {.name = "reset", .type = param_type::boolean, .fallback = false, .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
+          wait_param("how long this call blocks; then it answers with the cell still queued or running, and the cell goes on; "
+                     "null: until it is final"),
+          {.name = "reset",
+           .type = param_type::boolean,
+           .fallback = false,
+           .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
           {.name = "if_kernel", .type = param_type::id, .sentence = "run only if the session still has this kernel"},
-          {.name = "stream", .type = param_type::boolean, .fallback = false, .sentence = "notify `cell.accepted` and `cell.stream` on this connection, all before the answer"},
+          {.name = "stream",
+           .type = param_type::boolean,
+           .fallback = false,
+           .sentence = "notify `cell.accepted` and `cell.stream` on this connection, all before the answer"},
       }),
       .result = "a result object",
-      .errors = {error_code::cell_conflict, error_code::cell_expired, error_code::queue_full, error_code::start_failed, error_code::unreachable,
-                 error_code::too_large, error_code::kernel_changed},
-      .examples = {{R"({"code": "x = 20\nprint('hello')\nx + 1", "cell": "first", "cwd": "/tmp"})",
-                    R"({"cell": "first", "session": "default", "owner": "default", "child": null, "replayed": false, "status": "ok", "final": true,
+      .errors = {error_code::cell_conflict, error_code::cell_expired, error_code::queue_full, error_code::start_failed,
+                 error_code::unreachable, error_code::too_large, error_code::kernel_changed},
+      .examples =
+          {{R"({"code": "x = 20\nprint('hello')\nx + 1", "cell": "first", "cwd": "/tmp"})",
+            R"({"cell": "first", "session": "default", "owner": "default", "child": null, "replayed": false, "status": "ok", "final": true,
  "stdout": "hello\n", "stderr": "", "stdout_bytes": 6, "stderr_bytes": 0, "stdout_truncated": false, "stderr_truncated": false,
  "value": "21", "error": null, "exit_code": null, "death": null, "queued_at": "2026-01-31T12:00:00.000Z",
  "started_at": "2026-01-31T12:00:00.004Z", "finished_at": "2026-01-31T12:00:00.005Z", "duration_ms": 1, "notices": [],
  "kernel": {"id": "k-01KGA5DT00000000000000000K", "pid": 4711, "environment": "local", "python": "/usr/bin/python3", "reason": "first",
             "reused": false, "restored": false, "state_lost": false, "state_reset": false, "ended": false, "execution_count": 1,
             "note": null}})"},
-                   {R"({"code": "while True: pass", "cell": "endless", "wait_ms": 100})",
-                    R"({"cell": "endless", "status": "running", "final": false})"}},
+           {R"({"code": "while True: pass", "cell": "endless", "wait_ms": 100})",
+            R"({"cell": "endless", "status": "running", "final": false})"}},
       .build = [](arguments const& given) {
         run_cell run;
         run.cell = cell_id(given.text("cell"));
@@ -65,21 +95,31 @@ method run_method() {
 }
 
 method get_method() {
-  return {.name = "cell.get",
-          .sentence = "Answers at once with what is known of a cell.",
-          .params = with_session({cell_param()}),
-          .result = "the result object as it stands",
-          .errors = {error_code::not_found, error_code::cell_expired},
-          .examples = {{R"({"cell": "first"})", R"({"cell": "first", "replayed": true, "status": "ok", "final": true, "stdout": "hello\n", "value": "21"})"}},
-          .build = [](arguments const& given) { return to_session(given, get_cell{cell_id(given.text("cell"))}); }};
+  return {
+      .name = "cell.get",
+      .sentence = "Answers at once with what is known of a cell.",
+      .params = with_session({cell_param()}),
+      .result = "the result object as it stands",
+      .errors = {error_code::not_found, error_code::cell_expired},
+      .examples = {{R"({"cell": "first"})",
+                    R"({"cell": "first", "replayed": true, "status": "ok", "final": true, "stdout": "hello\n", "value": "21"})"}},
+      .build = [](arguments const& given) { return to_session(given, get_cell{cell_id(given.text("cell"))}); }};
 }
 
 method wait_method() {
   return {.name = "cell.wait",
           .sentence = "Waits for a cell that was accepted before, by whichever connection.",
-          .params = with_session({cell_param(), wait_param("how long this call blocks at most; null: until the cell is final"),
-                                  {.name = "stream", .type = param_type::boolean, .fallback = false, .sentence = "notify its output from `offset` on before the answer"},
-                                  {.name = "offset", .type = param_type::integer, .fallback = 0, .least = 0, .most = max_offset,
+          .params = with_session({cell_param(),
+                                  wait_param("how long this call blocks at most; null: until the cell is final"),
+                                  {.name = "stream",
+                                   .type = param_type::boolean,
+                                   .fallback = false,
+                                   .sentence = "notify its output from `offset` on before the answer"},
+                                  {.name = "offset",
+                                   .type = param_type::integer,
+                                   .fallback = 0,
+                                   .least = 0,
+                                   .most = max_offset,
                                    .sentence = "the first byte of its combined output that is of interest"}}),
           .result = "a result object, final or as it stands after wait_ms",
           .errors = {error_code::not_found, error_code::cell_expired},
@@ -97,37 +137,53 @@ std::optional<storage::cell_status> read_status(std::optional<std::string> const
 }
 
 method list_method() {
-  return {.name = "cell.list",
-          .sentence = "Lists the session's cells, newest first.",
-          .params = with_session({{.name = "status", .type = param_type::word,
-                                   .words = {"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"},
-                                   .sentence = "only cells of this status"},
-                                  limit_param(), after_param()}),
-          .result = "{items, next}: rows of cell, status, started_at, duration_ms, output_bytes, source (its first 80 characters)",
-          .errors = {error_code::not_found},
-          .examples = {{R"({"status": "ok"})",
-                        R"({"items": [{"cell": "first", "status": "ok", "started_at": "2026-01-31T12:00:00.004Z", "duration_ms": 1, "output_bytes": 6,
+  return {
+      .name = "cell.list",
+      .sentence = "Lists the session's cells, newest first.",
+      .params = with_session({{.name = "status",
+                               .type = param_type::word,
+                               .words = {"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"},
+                               .sentence = "only cells of this status"},
+                              limit_param(),
+                              after_param()}),
+      .result = "{items, next}: rows of cell, status, started_at, duration_ms, output_bytes, source (its first 80 characters)",
+      .errors = {error_code::not_found},
+      .examples =
+          {{R"({"status": "ok"})",
+            R"({"items": [{"cell": "first", "status": "ok", "started_at": "2026-01-31T12:00:00.004Z", "duration_ms": 1, "output_bytes": 6,
             "source": "x = 20\nprint('hello')\nx + 1"}], "next": null})"}},
-          .build = [](arguments const& given) {
-            return to_session(given, list_cells{read_status(given.optional_text("status")), static_cast<std::size_t>(given.integer("limit")), given.text("after")});
-          }};
+      .build = [](arguments const& given) {
+        return to_session(given, list_cells{read_status(given.optional_text("status")),
+                                            static_cast<std::size_t>(given.integer("limit")), given.text("after")});
+      }};
 }
 
 method output_method() {
-  return {.name = "cell.output",
-          .sentence = "Reads a cell's output back in pages, in written order; an offset is a byte of its combined UTF-8 text.",
-          .params = with_session({cell_param(),
-                                  {.name = "offset", .type = param_type::integer, .fallback = 0, .least = 0, .most = max_offset, .sentence = "where to begin"},
-                                  {.name = "limit", .type = param_type::integer, .fallback = 65'536, .least = 1, .most = max_output_page,
-                                   .sentence = "how many bytes of text at most"}}),
-          .result = "chunks[{stream, offset, text}], next_offset, total_bytes, dropped[{from, to}], final",
-          .errors = {error_code::not_found, error_code::cell_expired},
-          .examples = {{R"({"cell": "first"})",
-                        R"({"chunks": [{"stream": "stdout", "offset": 0, "text": "hello\n"}], "next_offset": 6, "total_bytes": 6, "dropped": [], "final": true})"}},
-          .build = [](arguments const& given) {
-            return to_session(given, read_output{cell_id(given.text("cell")), static_cast<std::uint64_t>(given.integer("offset")),
-                                                 static_cast<std::size_t>(given.integer("limit"))});
-          }};
+  return {
+      .name = "cell.output",
+      .sentence = "Reads a cell's output back in pages, in written order; an offset is a byte of its combined UTF-8 text.",
+      .params = with_session({cell_param(),
+                              {.name = "offset",
+                               .type = param_type::integer,
+                               .fallback = 0,
+                               .least = 0,
+                               .most = max_offset,
+                               .sentence = "where to begin"},
+                              {.name = "limit",
+                               .type = param_type::integer,
+                               .fallback = 65'536,
+                               .least = 1,
+                               .most = max_output_page,
+                               .sentence = "how many bytes of text at most"}}),
+      .result = "chunks[{stream, offset, text}], next_offset, total_bytes, dropped[{from, to}], final",
+      .errors = {error_code::not_found, error_code::cell_expired},
+      .examples =
+          {{R"({"cell": "first"})",
+            R"({"chunks": [{"stream": "stdout", "offset": 0, "text": "hello\n"}], "next_offset": 6, "total_bytes": 6, "dropped": [], "final": true})"}},
+      .build = [](arguments const& given) {
+        return to_session(given, read_output{cell_id(given.text("cell")), static_cast<std::uint64_t>(given.integer("offset")),
+                                             static_cast<std::size_t>(given.integer("limit"))});
+      }};
 }
 
 method interrupt_method() {
@@ -146,6 +202,8 @@ method interrupt_method() {
 
 }  // namespace
 
-std::vector<method> cell_methods() { return {run_method(), get_method(), wait_method(), list_method(), output_method(), interrupt_method()}; }
+std::vector<method> cell_methods() {
+  return {run_method(), get_method(), wait_method(), list_method(), output_method(), interrupt_method()};
+}
 
 }  // namespace holdfast::front

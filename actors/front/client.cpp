@@ -31,7 +31,9 @@ constexpr milliseconds connect_retry{5};  // while the backlog is full
 constexpr std::size_t max_incoming_bytes = 8 * defaults::line_limit;
 
 tl::unexpected<error> closed(std::string message) { return fail(error_code::unreachable, std::move(message), {{"closed", true}}); }
-tl::unexpected<error> timed_out(std::string message) { return fail(error_code::unreachable, std::move(message), {{"timeout", true}}); }
+tl::unexpected<error> timed_out(std::string message) {
+  return fail(error_code::unreachable, std::move(message), {{"timeout", true}});
+}
 tl::unexpected<error> garbled(std::string message) { return fail(error_code::parse_error, std::move(message)); }
 
 /// Whether the descriptor became ready before the deadline.
@@ -48,8 +50,10 @@ bool wait_for(int fd, short events, steady_clock::time_point deadline) {
 
 error read_error(json::object const& object) {
   error problem;
-  if (auto const* code = object.if_contains("code"); code != nullptr && code->is_int64()) problem.code = static_cast<error_code>(code->get_int64());
-  if (auto const* message = object.if_contains("message"); message != nullptr && message->is_string()) problem.message = message->get_string().c_str();
+  if (auto const* code = object.if_contains("code"); code != nullptr && code->is_int64())
+    problem.code = static_cast<error_code>(code->get_int64());
+  if (auto const* message = object.if_contains("message"); message != nullptr && message->is_string())
+    problem.message = message->get_string().c_str();
   if (auto const* data = object.if_contains("data"); data != nullptr && data->is_object()) problem.data = data->get_object();
   problem.data.erase("kind");  // to_json adds both again
   problem.data.erase("retry");
@@ -62,11 +66,13 @@ result<client::incoming> read_incoming(std::string_view line) {
   json::error_code code;
   auto value = json::parse({line.data(), line.size()}, code, {}, options);
   auto* object = code ? nullptr : value.if_object();
-  if (object == nullptr) return garbled("cannot read the daemon's answer: " + (code ? code.message() : std::string("not an object")));
+  if (object == nullptr)
+    return garbled("cannot read the daemon's answer: " + (code ? code.message() : std::string("not an object")));
   client::incoming read;
   if (auto* method = object->if_contains("method"); method != nullptr && method->is_string()) {
     read.method = method->get_string().c_str();
-    if (auto* params = object->if_contains("params"); params != nullptr && params->is_object()) read.params = std::move(params->get_object());
+    if (auto* params = object->if_contains("params"); params != nullptr && params->is_object())
+      read.params = std::move(params->get_object());
     return read;
   }
   if (auto* id = object->if_contains("id"); id != nullptr && id->is_int64()) read.id = static_cast<std::uint64_t>(id->get_int64());
@@ -89,7 +95,8 @@ result<client> client::connect(std::filesystem::path const& socket, milliseconds
   for (;;) {
     auto connected = connect_unix(socket);
     if (connected) return client(connected->release());
-    if (connected.error() != EAGAIN) return closed("cannot connect to " + socket.string() + ": " + std::strerror(connected.error()));
+    if (connected.error() != EAGAIN)
+      return closed("cannot connect to " + socket.string() + ": " + std::strerror(connected.error()));
     if (steady_clock::now() >= deadline) return timed_out("cannot connect to " + socket.string() + ": its backlog is full");
     std::this_thread::sleep_for(connect_retry);
   }
@@ -122,8 +129,8 @@ result<std::uint64_t> client::send(std::string_view method, json::object params)
   envelope["params"] = std::move(params);
   auto line = json::serialize(envelope);
   if (line.size() > defaults::line_limit)
-    return fail(error_code::too_large, "cannot send " + std::string(method) + ": " + std::to_string(line.size()) + " bytes, at most " +
-                                           std::to_string(defaults::line_limit));
+    return fail(error_code::too_large, "cannot send " + std::string(method) + ": " + std::to_string(line.size()) +
+                                           " bytes, at most " + std::to_string(defaults::line_limit));
   line += '\n';
   std::string_view left = line;
   auto const deadline = steady_clock::now() + write_deadline;
@@ -180,7 +187,8 @@ result<client::incoming> client::read(steady_clock::time_point deadline) {
   }
 }
 
-result<json::value> client::call(std::string_view method, json::object params, milliseconds timeout, on_notification const& notified) {
+result<json::value> client::call(std::string_view method, json::object params, milliseconds timeout,
+                                 on_notification const& notified) {
   auto const deadline = steady_clock::now() + timeout;
   auto const id = send(method, std::move(params));
   if (!id) return tl::unexpected(id.error());

@@ -60,12 +60,12 @@ class client {
   explicit client(int fd) : fd_(fd) {}
   result<incoming> read(std::chrono::steady_clock::time_point deadline);
 
-  int fd_ = -1;                   // non-blocking; -1 once closed or moved from
-  std::uint64_t last_id_ = 0;     // of the newest request
-  std::string buffer_;            // bytes read; the next line begins at `begin_`
+  int fd_ = -1;                // non-blocking; -1 once closed or moved from
+  std::uint64_t last_id_ = 0;  // of the newest request
+  std::string buffer_;         // bytes read; the next line begins at `begin_`
   std::size_t begin_ = 0;
-  std::size_t searched_ = 0;      // up to here no newline was found in `buffer_`; never below `begin_`
-  std::deque<incoming> kept_;     // answers that came while call() waited for another one
+  std::size_t searched_ = 0;   // up to here no newline was found in `buffer_`; never below `begin_`
+  std::deque<incoming> kept_;  // answers that came while call() waited for another one
 };
 
 }  // namespace holdfast::front

@@ -12,8 +12,8 @@ constexpr int direct_writes_most = 16;  // a turn: a client that reads as fast a
 }  // namespace
 
 // PORT(caf-1.x): CAF 0.17 makes the handle of a scribe from its descriptor.
-connection::connection(caf::io::broker* self, caf::io::connection_handle handle, std::uint64_t connection_number, outbox::limits queue,
-                       time_point now)
+connection::connection(caf::io::broker* self, caf::io::connection_handle handle, std::uint64_t connection_number,
+                       outbox::limits queue, time_point now)
     : number(connection_number),
       lines(defaults::line_limit),
       last_heard_at(now),

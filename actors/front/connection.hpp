@@ -18,7 +18,8 @@ class connection {
  public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  connection(caf::io::broker* self, caf::io::connection_handle handle, std::uint64_t connection_number, outbox::limits queue, time_point now);
+  connection(caf::io::broker* self, caf::io::connection_handle handle, std::uint64_t connection_number, outbox::limits queue,
+             time_point now);
 
   std::uint64_t const number;  // never reused, unlike the handle
   line_assembler lines;
@@ -43,9 +44,10 @@ class connection {
 
   caf::io::broker* self_;
   caf::io::connection_handle handle_;
-  int fd_;                  // the scribe's own
+  int fd_;  // the scribe's own
   outbox queue_;
-  std::size_t handed_ = 0;  // bytes that the scribe has and has not written, at most defaults::scribe_chunk; only 0 allows to write directly
+  std::size_t handed_ =
+      0;  // bytes that the scribe has and has not written, at most defaults::scribe_chunk; only 0 allows to write directly
   bool is_cut_off_ = false;
 };
 

@@ -55,7 +55,8 @@ json::array describe(std::vector<field> const& fields) {
 json::object describe_all() {
   json::array all_methods, objects, notifications, errors;
   for (auto const& each : methods()) all_methods.push_back(describe(each));
-  for (auto const& each : described_objects()) objects.push_back(json::object{{"name", each.name}, {"fields", describe(each.fields)}});
+  for (auto const& each : described_objects())
+    objects.push_back(json::object{{"name", each.name}, {"fields", describe(each.fields)}});
   for (auto const& each : described_notifications())
     notifications.push_back(json::object{{"method", each.method}, {"sentence", each.when}, {"params", describe(each.params)}});
   for (auto const& each : described_errors()) {

@@ -39,7 +39,8 @@ std::string wait_for(std::future<outcome> future) {
 std::string call_and_wait(gateway::parts& parts, std::string method, json::object params) {
   auto promise = std::make_shared<std::promise<outcome>>();
   auto future = promise->get_future();
-  running(parts).call(std::move(method), std::move(params), [promise = std::move(promise)](outcome answered) { promise->set_value(std::move(answered)); });
+  running(parts).call(std::move(method), std::move(params),
+                      [promise = std::move(promise)](outcome answered) { promise->set_value(std::move(answered)); });
   return wait_for(std::move(future));
 }
 
@@ -173,8 +174,9 @@ std::future<cell_result> session::run_async(std::string_view code, run_options c
       if (answered)
         promise.set_value(front::read_result(std::move(*answered)));
       else
-        promise.set_exception(std::make_exception_ptr(failure(static_cast<int>(answered.error().code), std::string(to_string(answered.error().code)),
-                                                              is_retryable(answered.error().code), answered.error().message)));
+        promise.set_exception(
+            std::make_exception_ptr(failure(static_cast<int>(answered.error().code), std::string(to_string(answered.error().code)),
+                                            is_retryable(answered.error().code), answered.error().message)));
     }
   };
   auto waiting = std::make_shared<pending>();

@@ -28,8 +28,8 @@ class line_assembler {
 
  private:
   std::size_t limit_;
-  std::string line_;      // the beginning of an incomplete line, at most `limit_` bytes; empty while skipping
-  bool skipping_ = false; // the current line is over the limit and has been reported
+  std::string line_;       // the beginning of an incomplete line, at most `limit_` bytes; empty while skipping
+  bool skipping_ = false;  // the current line is over the limit and has been reported
   std::optional<time_point> began_at_;
 };
 

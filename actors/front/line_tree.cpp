@@ -178,7 +178,8 @@ tl::expected<line_tree, std::string> parse_tree(std::string_view line) {
   if (code) return tl::unexpected("at byte " + std::to_string(read) + ": " + describe(code));
   if (read < line.size()) return tl::unexpected("at byte " + std::to_string(read) + ": text after the value");
   line_tree tree{parser.handler().release(), parser.handler().take_id_number()};
-  if (count_keys(tree.root) != parser.handler().keys()) return tl::unexpected("the key '" + name_duplicate(line) + "' stands twice in one object");
+  if (count_keys(tree.root) != parser.handler().keys())
+    return tl::unexpected("the key '" + name_duplicate(line) + "' stands twice in one object");
   return tree;
 }
 

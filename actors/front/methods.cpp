@@ -30,10 +30,12 @@ method const* find_method(std::string_view name) {
 result<call> read_call(std::string_view name, boost::json::object const& params) {
   auto const* const called = find_method(name);
   if (called == nullptr)
-    return fail(error_code::unknown_method, "unknown method '" + std::string(name.substr(0, 80)) + "'; rpc.discover lists the methods");
+    return fail(error_code::unknown_method,
+                "unknown method '" + std::string(name.substr(0, 80)) + "'; rpc.discover lists the methods");
   for (auto const& given : params) {
     auto const key = std::string_view(given.key());
-    auto const described = std::find_if(called->params.begin(), called->params.end(), [&](param const& each) { return each.name == key; });
+    auto const described =
+        std::find_if(called->params.begin(), called->params.end(), [&](param const& each) { return each.name == key; });
     if (described == called->params.end()) {
       auto const shown = std::string(key.substr(0, 80));
       return fail(error_code::invalid_params, "cannot accept " + std::string(name) + ": unknown param '" + shown + "'",
@@ -43,15 +45,16 @@ result<call> read_call(std::string_view name, boost::json::object const& params)
   }
   for (auto const& each : called->params) {
     if (each.required && !params.contains(each.name))
-      return fail(error_code::invalid_params, "cannot accept " + std::string(name) + ": param '" + std::string(each.name) + "' is missing",
+      return fail(error_code::invalid_params,
+                  "cannot accept " + std::string(name) + ": param '" + std::string(each.name) + "' is missing",
                   boost::json::object{{"param", each.name}});
   }
   return called->build(arguments(called->params, params));
 }
 
 std::vector<error_code> const& common_errors() {
-  static std::vector<error_code> const codes{error_code::invalid_params, error_code::internal, error_code::busy, error_code::store_failed,
-                                             error_code::shutting_down, error_code::store_full};
+  static std::vector<error_code> const codes{error_code::invalid_params, error_code::internal,      error_code::busy,
+                                             error_code::store_failed,   error_code::shutting_down, error_code::store_full};
   return codes;
 }
 

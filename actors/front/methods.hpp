@@ -33,9 +33,9 @@ struct method {
   std::string_view name;
   std::string_view sentence;
   std::vector<param> params;
-  std::string_view result;         // what it answers, in words
-  std::vector<error_code> errors;  // its own; any method may also answer `common_errors`
-  std::vector<example> examples;   // they work in the table's order on a fresh home
+  std::string_view result;                          // what it answers, in words
+  std::vector<error_code> errors;                   // its own; any method may also answer `common_errors`
+  std::vector<example> examples;                    // they work in the table's order on a fresh home
   call (*build)(arguments const& given) = nullptr;  // only called with checked arguments
 };
 

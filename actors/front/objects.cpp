@@ -16,8 +16,10 @@ std::vector<object_description> const& described_objects() {
         {"death", "cause (`exit` `signal` `oom` `unresponsive` `unknown`), signal, exit_code, log_tail, or null"},
         {"queued_at, started_at, finished_at, duration_ms", "the duration is without the queue; null: not yet"},
         {"notices", "a list of id, kind, text, at, details; part of the record, so a replay shows the same"},
-        {"kernel", "id, pid, environment, python, reason (`first` `reused` `reset` `died`), reused, restored, state_lost, state_reset, ended, "
-                   "execution_count, note, or null"}}},
+        {"kernel",
+         "id, pid, environment, python, reason (`first` `reused` `reset` `died`), reused, restored, state_lost, state_reset, "
+         "ended, "
+         "execution_count, note, or null"}}},
       {"session row",
        {{"session, owner, child", "its name"},
         {"state", "`new` `starting` `idle` `busy` `unreachable`"},

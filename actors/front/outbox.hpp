@@ -53,7 +53,8 @@ class outbox {
   std::deque<std::string> lines_;
   std::size_t offset_ = 0;        // of the first line, handed on already
   std::size_t queued_bytes_ = 0;  // of all lines without that offset; never above limits_.all
-  std::map<std::string, std::uint64_t> dropped_;  // by stream: output bytes that its next notification must tell; bounded by cells streamed
+  std::map<std::string, std::uint64_t>
+      dropped_;  // by stream: output bytes that its next notification must tell; bounded by cells streamed
 };
 
 }  // namespace holdfast::front

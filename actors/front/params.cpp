@@ -49,7 +49,8 @@ std::string shown(json::value const& value) {
 result<void> check_text(std::string_view method, param const& described, std::string_view text) {
   auto const least = static_cast<std::size_t>(described.least), most = static_cast<std::size_t>(described.most);
   if (text.size() > most)
-    return refuse(method, described, std::to_string(text.size()) + " bytes", "at most " + std::to_string(most) + " bytes", described.beyond);
+    return refuse(method, described, std::to_string(text.size()) + " bytes", "at most " + std::to_string(most) + " bytes",
+                  described.beyond);
   if (text.size() < least) return refuse(method, described, "empty", "at least " + std::to_string(least) + " bytes");
   if (described.type != param_type::code && text.find('\0') != text.npos)
     return refuse(method, described, "a string with a NUL", "one without");
@@ -74,7 +75,8 @@ result<void> check_id(std::string_view method, param const& described, std::stri
 
 bool is_variable_name(std::string_view name) {
   auto const fits = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !name.empty() && name.size() <= 256 && !(name.front() >= '0' && name.front() <= '9') && std::all_of(name.begin(), name.end(), fits);
+  return !name.empty() && name.size() <= 256 && !(name.front() >= '0' && name.front() <= '9') &&
+         std::all_of(name.begin(), name.end(), fits);
 }
 
 result<void> check_variables(std::string_view method, param const& described, json::object const& variables) {
@@ -87,18 +89,20 @@ result<void> check_variables(std::string_view method, param const& described, js
     if (!member.value().is_string())
       return refuse(method, described, "an object with " + std::string(name) + " as " + shown(member.value()), "strings only");
     auto const& text = member.value().get_string();
-    if (text.find('\0') != text.npos) return refuse(method, described, "an object with a NUL in " + std::string(name), "strings without");
+    if (text.find('\0') != text.npos)
+      return refuse(method, described, "an object with a NUL in " + std::string(name), "strings without");
     bytes += name.size() + text.size() + 2;
   }
   if (bytes > static_cast<std::size_t>(described.most))
-    return refuse(method, described, std::to_string(bytes) + " bytes", "at most " + std::to_string(described.most) + " bytes in all",
-                  described.beyond);
+    return refuse(method, described, std::to_string(bytes) + " bytes",
+                  "at most " + std::to_string(described.most) + " bytes in all", described.beyond);
   return {};
 }
 
 result<void> check_list(std::string_view method, param const& described, json::array const& list) {
   if (list.size() > static_cast<std::size_t>(described.most))
-    return refuse(method, described, "a list of " + std::to_string(list.size()), "at most " + std::to_string(described.most), described.beyond);
+    return refuse(method, described, "a list of " + std::to_string(list.size()), "at most " + std::to_string(described.most),
+                  described.beyond);
   for (auto const& item : list) {
     if (!item.is_string()) return refuse(method, described, "a list with " + shown(item), "strings only");
     auto const text = std::string_view(item.get_string());
@@ -177,7 +181,8 @@ result<void> check_param(std::string_view method, param const& described, json::
 
 bool is_client_id(std::string_view text) {
   auto const fits = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == ':' || c == '-';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == ':' ||
+           c == '-';
   };
   return !text.empty() && text.size() <= max_id_bytes && std::all_of(text.begin(), text.end(), fits);
 }

@@ -17,11 +17,11 @@
 namespace holdfast::front {
 
 enum class param_type {
-  text,       // a string of `least` to `most` bytes without NUL, save for code
-  code,       // a string of at most `most` bytes
-  id,         // 1 to 128 characters of [A-Za-z0-9._:-]
-  word,       // one of `words`
-  integer,    // `least` to `most`
+  text,     // a string of `least` to `most` bytes without NUL, save for code
+  code,     // a string of at most `most` bytes
+  id,       // 1 to 128 characters of [A-Za-z0-9._:-]
+  word,     // one of `words`
+  integer,  // `least` to `most`
   boolean,
   path,       // an absolute path
   variables,  // an object of strings: environment variables

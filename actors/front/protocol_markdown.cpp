@@ -46,7 +46,8 @@ void add_params(std::string& out, std::vector<param> const& params) {
   out += "| param | type | default | limits | |\n|---|---|---|---|---|\n";
   for (auto const& each : params) {
     out += "| `" + std::string(each.name) + "` | " + std::string(json_type(each.type)) + " | ";
-    out += (each.required ? "required" : "`" + one_line(each.fallback) + "`") + " | " + limits_of(each) + " | " + std::string(each.sentence) + " |\n";
+    out += (each.required ? "required" : "`" + one_line(each.fallback) + "`") + " | " + limits_of(each) + " | " +
+           std::string(each.sentence) + " |\n";
   }
   out += '\n';
 }
@@ -56,7 +57,8 @@ void add_examples(std::string& out, method const& described, int& id) {
     auto const number = std::to_string(++id);
     out += "```json request\n{\"jsonrpc\": \"2.0\", \"id\": " + number + ", \"method\": \"" + std::string(described.name) +
            "\", \"params\": " + std::string(each.params) + "}\n```\n\n";
-    out += "```json response\n{\"jsonrpc\": \"2.0\", \"id\": " + number + ", \"result\": " + std::string(each.result) + "}\n```\n\n";
+    out +=
+        "```json response\n{\"jsonrpc\": \"2.0\", \"id\": " + number + ", \"result\": " + std::string(each.result) + "}\n```\n\n";
   }
 }
 

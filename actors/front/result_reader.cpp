@@ -53,7 +53,8 @@ cell_result read_result(std::string json_text) {
   read.stdout_text = text(object, "stdout");
   read.stderr_text = text(object, "stderr");
   read.value = optional_text(object, "value");
-  if (auto const* error = object_in(object, "error")) read.error = cell_error{text(*error, "name"), text(*error, "message"), text(*error, "traceback")};
+  if (auto const* error = object_in(object, "error"))
+    read.error = cell_error{text(*error, "name"), text(*error, "message"), text(*error, "traceback")};
   if (auto code = optional_integer(object, "exit_code")) read.exit_code = static_cast<int>(*code);
   if (auto const* notices = object.if_contains("notices"); notices != nullptr && notices->is_array())
     for (auto const& each : notices->get_array())

@@ -38,7 +38,8 @@ tl::expected<request, rejected> parse_request(std::string_view line) {
   if (tree->root.is_array()) return reject("null", error_code::invalid_request, "batches are refused; send one request a line");
   auto* envelope = tree->root.if_object();
   if (envelope == nullptr)
-    return reject("null", error_code::invalid_request, "the line is a " + std::string(to_string(tree->root.kind())) + ", wanted an object");
+    return reject("null", error_code::invalid_request,
+                  "the line is a " + std::string(to_string(tree->root.kind())) + ", wanted an object");
 
   auto id = id_text(*envelope, tree->id_number);
   if (id.empty()) return reject("null", error_code::invalid_request, describe_missing_id(*envelope));
@@ -57,7 +58,8 @@ tl::expected<request, rejected> parse_request(std::string_view line) {
       if (value.is_array())
         return reject(id, error_code::invalid_params, "params are given by position, wanted by name: an object");
       if (!value.is_object())
-        return reject(id, error_code::invalid_request, "params is a " + std::string(to_string(value.kind())) + ", wanted an object");
+        return reject(id, error_code::invalid_request,
+                      "params is a " + std::string(to_string(value.kind())) + ", wanted an object");
       found.params = std::move(value.get_object());
     } else {
       return reject(id, error_code::invalid_request,

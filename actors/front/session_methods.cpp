@@ -9,22 +9,27 @@ constexpr std::string_view session_row = R"({"session": "default", "owner": "def
  "created_at": "2026-01-31T12:00:00.000Z"})";
 
 method list_method() {
-  return {.name = "session.list",
-          .sentence = "Lists sessions, newest first, of every owner unless one is named.",
-          .params = {{.name = "owner", .type = param_type::id, .sentence = "only this owner's"},
-                     {.name = "child", .type = param_type::id, .sentence = "only this child's"},
-                     {.name = "state", .type = param_type::word, .words = {"new", "starting", "idle", "busy", "unreachable"}, .sentence = "only sessions in this state"},
-                     limit_param(), after_param()},
-          .result = "{items, next} of session rows",
-          .errors = {},
-          .examples = {{R"({"owner": "default"})",
-                        R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "new",
+  return {
+      .name = "session.list",
+      .sentence = "Lists sessions, newest first, of every owner unless one is named.",
+      .params = {{.name = "owner", .type = param_type::id, .sentence = "only this owner's"},
+                 {.name = "child", .type = param_type::id, .sentence = "only this child's"},
+                 {.name = "state",
+                  .type = param_type::word,
+                  .words = {"new", "starting", "idle", "busy", "unreachable"},
+                  .sentence = "only sessions in this state"},
+                 limit_param(),
+                 after_param()},
+      .result = "{items, next} of session rows",
+      .errors = {},
+      .examples = {{R"({"owner": "default"})",
+                    R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "new",
             "kernels": [], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
             "created_at": "2026-01-31T12:00:00.000Z"}], "next": null})"}},
-          .build = [](arguments const& given) {
-            return to_supervisor(list_sessions{given.optional_text("owner"), given.optional_text("child"), given.optional_text("state"),
-                                               static_cast<std::size_t>(given.integer("limit")), given.text("after")});
-          }};
+      .build = [](arguments const& given) {
+        return to_supervisor(list_sessions{given.optional_text("owner"), given.optional_text("child"), given.optional_text("state"),
+                                           static_cast<std::size_t>(given.integer("limit")), given.text("after")});
+      }};
 }
 
 method get_method() {
@@ -38,13 +43,17 @@ method get_method() {
 }
 
 method reset_method() {
-  return {.name = "session.reset",
-          .sentence = "Ends the running cell as interrupted and the kernel with all it left running; the next cell gets a fresh kernel.",
-          .params = with_session({}),
-          .result = "its session row, once both are over",
-          .errors = {error_code::not_found},
-          .examples = {{"{}", R"({"session": "default", "owner": "default", "child": null, "state": "new", "kernels": [], "cell": null, "queued": 0})"}},
-          .build = [](arguments const& given) { return to_session(given, reset_session{}); }};
+  return {
+      .name = "session.reset",
+      .sentence =
+          "Ends the running cell as interrupted and the kernel with all it left running; the next cell gets a fresh kernel.",
+      .params = with_session({}),
+      .result = "its session row, once both are over",
+      .errors = {error_code::not_found},
+      .examples =
+          {{"{}",
+            R"({"session": "default", "owner": "default", "child": null, "state": "new", "kernels": [], "cell": null, "queued": 0})"}},
+      .build = [](arguments const& given) { return to_session(given, reset_session{}); }};
 }
 
 method close_method() {
@@ -53,7 +62,8 @@ method close_method() {
           .params = with_session({}),
           .result = "its last session row",
           .errors = {error_code::not_found},
-          .examples = {{"{}", R"({"session": "default", "owner": "default", "child": null, "kernels": [], "cell": null, "queued": 0})"}},
+          .examples = {{"{}",
+                        R"({"session": "default", "owner": "default", "child": null, "kernels": [], "cell": null, "queued": 0})"}},
           .build = [](arguments const& given) { return to_session(given, close_session{}); }};
 }
 

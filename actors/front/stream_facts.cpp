@@ -27,7 +27,8 @@ std::uint64_t unescaped_size(std::string_view text) {
       continue;
     }
     unsigned unit = 0;
-    for (char digit : text.substr(at + 2, 4)) unit = unit * 16 + static_cast<unsigned>(digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
+    for (char digit : text.substr(at + 2, 4))
+      unit = unit * 16 + static_cast<unsigned>(digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
     size += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit < 0xe000 ? 2 : 3;  // a pair is 4, each half 2
     at += 6;
   }
@@ -47,7 +48,8 @@ dropped_member find_dropped(std::string_view params) {
   auto const last = params.find_last_not_of("0123456789", end - 1);
   if (last == params.npos || last + 1 == end || !params.substr(0, last + 1).ends_with(dropped_key)) return {end, 0};
   dropped_member found{last + 1 - dropped_key.size(), 0};
-  for (char digit : params.substr(last + 1, end - last - 1)) found.number = found.number * 10 + static_cast<std::uint64_t>(digit - '0');
+  for (char digit : params.substr(last + 1, end - last - 1))
+    found.number = found.number * 10 + static_cast<std::uint64_t>(digit - '0');
   return found;
 }
 

@@ -64,8 +64,9 @@ class server {
     auto& client = *found->second;
     auto const now = steady_clock::now();
     client.last_heard_at = now;
-    client.lines.feed({message.buf.data(), message.buf.size()}, now, [this, &client](std::string_view line) { return on_line(client, line); },
-                      [this, &client] { return on_overlong(client); });
+    client.lines.feed(
+        {message.buf.data(), message.buf.size()}, now, [this, &client](std::string_view line) { return on_line(client, line); },
+        [this, &client] { return on_overlong(client); });
     if (client.lines.began_at()) alarm_.at(self_, *client.lines.began_at() + options_.line_deadline);
   }
 
@@ -155,8 +156,9 @@ class server {
     if (client.open_requests.size() >= options_.max_open_requests) {
       auto const limit = std::to_string(options_.max_open_requests);
       send(client, error_line(request->id, {error_code::busy,
-                                            "cannot accept " + request->method + ": this connection has " + limit + " open requests, at most " +
-                                                limit + "; wait for an answer first", {}}));
+                                            "cannot accept " + request->method + ": this connection has " + limit +
+                                                " open requests, at most " + limit + "; wait for an answer first",
+                                            {}}));
       return !client.is_cut_off();
     }
     auto const number = ++client.last_request;
@@ -171,7 +173,8 @@ class server {
 
   bool on_overlong(connection& client) {
     send(client, error_line("null", {error_code::too_large,
-                                     "the line is longer than " + std::to_string(defaults::line_limit) + " bytes; it was skipped", {}}));
+                                     "the line is longer than " + std::to_string(defaults::line_limit) + " bytes; it was skipped",
+                                     {}}));
     return !client.is_cut_off();
   }
 
@@ -188,7 +191,8 @@ class server {
     for (auto& [number, client] : connections_) {
       if (client->is_cut_off()) continue;
       ++live;
-      if (client->open_requests.empty() && (silent == nullptr || client->last_heard_at < silent->last_heard_at)) silent = client.get();
+      if (client->open_requests.empty() && (silent == nullptr || client->last_heard_at < silent->last_heard_at))
+        silent = client.get();
     }
     if (live < options_.max_connections) return true;
     if (silent == nullptr) return false;
@@ -230,7 +234,7 @@ class server {
   bool is_accept_paused_ = false;
   bool is_ended_ = false;  // gateway_ended came: nothing is read any more
   steady_clock::time_point farewell_until_{};
-  alarm alarm_;            // for the earliest line deadline, a paused acceptor, or the farewell
+  alarm alarm_;  // for the earliest line deadline, a paused acceptor, or the farewell
   std::uint64_t last_connection_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<connection>> connections_;
   std::unordered_map<caf::io::connection_handle, connection*> by_handle_;  // the same ones

@@ -63,17 +63,11 @@ std::vector<socket_link::event> socket_link::on_data(std::vector<char> const& by
       events.push_back(std::move(std::get<refused>(*answer)));
       return events;
     }
-    auto const [seq, ack] =
-        std::visit([](auto const& header) { return std::pair{header.seq, header.ack}; }, *item);
+    auto const [seq, ack] = std::visit([](auto const& header) { return std::pair{header.seq, header.ack}; }, *item);
     switch (window_.on_frame(seq, ack)) {
-      case window::receipt::fresh:
-        std::visit([&](auto& whole) { events.push_back(std::move(whole)); }, *item);
-        break;
-      case window::receipt::duplicate:
-        break;
-      case window::receipt::gap:
-        events.push_back(broken{"frames are missing before seq " + std::to_string(seq)});
-        return events;
+      case window::receipt::fresh: std::visit([&](auto& whole) { events.push_back(std::move(whole)); }, *item); break;
+      case window::receipt::duplicate: break;
+      case window::receipt::gap: events.push_back(broken{"frames are missing before seq " + std::to_string(seq)}); return events;
     }
   }
   return events;

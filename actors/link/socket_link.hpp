@@ -63,9 +63,9 @@ class socket_link {
   caf::io::connection_handle handle_;
   decoder decoder_;
   window window_;
-  std::uint64_t recorded_;   // survives connections; starts with what the link's row says
-  bool attached_ = false;    // hello has come on this connection
-  bool had_hello_ = false;   // on any connection of this incarnation: the window may be resumed
+  std::uint64_t recorded_;  // survives connections; starts with what the link's row says
+  bool attached_ = false;   // hello has come on this connection
+  bool had_hello_ = false;  // on any connection of this incarnation: the window may be resumed
   /// Bytes of the present frame that the socket did not take; the scribe is handed at most scribe_chunk of them at a time.
   std::string rest_;
   std::size_t rest_offset_ = 0;

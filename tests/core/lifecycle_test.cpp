@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array all_states = {kernel_state::spawning, kernel_state::attaching, kernel_state::attached,
                                    kernel_state::dropped,  kernel_state::dying,     kernel_state::ended};
-constexpr std::array all_events = {kernel_event::spawned,     kernel_event::spawn_refused, kernel_event::hello,
-                                   kernel_event::link_lost,   kernel_event::wrong_token,   kernel_event::other_home,
+constexpr std::array all_events = {kernel_event::spawned,      kernel_event::spawn_refused, kernel_event::hello,
+                                   kernel_event::link_lost,    kernel_event::wrong_token,   kernel_event::other_home,
                                    kernel_event::process_gone, kernel_event::remains_read};
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include "tests/support/temporary_directory.hpp"
 
 using namespace holdfast;
-using holdfast::test::temporary_directory;
 using core::output_log;
+using holdfast::test::temporary_directory;
 using link::output_stream;
 
 TEST_CASE("a replayed output frame changes nothing") {
@@ -56,7 +56,9 @@ TEST_CASE("text beyond what is kept is counted, and no character is split at the
   temporary_directory home;
   output_log log(home.path() / "cell", 4);
 
-  CHECK(log.append(output_stream::out, 0, "abc\xc3\xa9" "f"));
+  CHECK(log.append(output_stream::out, 0,
+                   "abc\xc3\xa9"
+                   "f"));
 
   CHECK(log.read(0, 100).chunks.at(0).text == "abc");
   CHECK(log.end() == 6);
@@ -65,7 +67,9 @@ TEST_CASE("text beyond what is kept is counted, and no character is split at the
 TEST_CASE("a page never splits a character and goes on where it ended") {
   temporary_directory home;
   output_log log(home.path() / "cell", 1024);
-  CHECK(log.append(output_stream::out, 0, "a\xe2\x82\xac" "b"));
+  CHECK(log.append(output_stream::out, 0,
+                   "a\xe2\x82\xac"
+                   "b"));
 
   auto const first = log.read(0, 2);
   auto const second = log.read(first.next_offset, 3);

@@ -23,7 +23,9 @@ result_facts facts() {
   return made;
 }
 
-boost::json::object parsed(result_facts const& made) { return boost::json::parse(with_replayed(result_json(made), false)).as_object(); }
+boost::json::object parsed(result_facts const& made) {
+  return boost::json::parse(with_replayed(result_json(made), false)).as_object();
+}
 
 }  // namespace
 

@@ -5,9 +5,8 @@
 using namespace holdfast::env;
 
 TEST_CASE("secrets of the gateway never reach a kernel") {
-  variables const gateway = {{"PATH", "/bin"},         {"SENTRY_DSN", "x"},  {"AWS_SECRET_ACCESS_KEY", "x"},
-                             {"X_WEBHOOK", "x"},       {"XDG_TOKEN", "x"},   {"LC_PASSWORD", "x"},
-                             {"XDG_RUNTIME_DIR", "/r"}, {"EDITOR", "vi"}};
+  variables const gateway = {{"PATH", "/bin"},   {"SENTRY_DSN", "x"},  {"AWS_SECRET_ACCESS_KEY", "x"}, {"X_WEBHOOK", "x"},
+                             {"XDG_TOKEN", "x"}, {"LC_PASSWORD", "x"}, {"XDG_RUNTIME_DIR", "/r"},      {"EDITOR", "vi"}};
 
   auto const kernel = kernel_variables(gateway, {}, {});
 
@@ -39,6 +38,7 @@ TEST_CASE("a nursery starts with the interpreter's variables of a session and no
 }
 
 TEST_CASE("names that look like secrets are recognized in any case") {
-  for (auto const* name : {"api_key", "AuthHeader", "DB_PASSWD", "BEARER", "my_credentials", "SENTRY_DSN"}) CHECK(looks_secret(name));
+  for (auto const* name : {"api_key", "AuthHeader", "DB_PASSWD", "BEARER", "my_credentials", "SENTRY_DSN"})
+    CHECK(looks_secret(name));
   for (auto const* name : {"PATH", "HOME", "LANG", "TERM"}) CHECK_FALSE(looks_secret(name));
 }

@@ -339,11 +339,9 @@ class Kernel:
                 reason = 'timeout' if message.get('reason') == 'timeout' else 'interrupt'
                 if not self._interrupts.request(message.get('cell'), reason):
                     # It may have come in one piece with its execute, before the cell could begin.
-                    waiting = [job for job in self._queue if job.cell == message.get('cell')]
-                    for job in waiting:
-                        job.interrupt = reason
-                    if not waiting:
-                        self._log.write('interrupt-dropped its cell is not here')
+                    for job in self._queue:
+                        if job.cell == message.get('cell'):
+                            job.interrupt = reason
             elif kind == 'shutdown':
                 self._shutdown = (0, 'shutdown: %.200s' % message.get('reason', ''))
                 self._queue.clear()
