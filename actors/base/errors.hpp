@@ -1,4 +1,4 @@
-// The errors that clients see: one code per kind, each with its name. An error means that nothing ran (CONTRACT.md).
+// The errors that clients see: one code per kind, each with its name. An error means that nothing ran (docs/protocol.md).
 // A cell's own failure is a result, never one of these.
 #pragma once
 

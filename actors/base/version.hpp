@@ -6,6 +6,6 @@
 namespace holdfast {
 
 inline constexpr std::string_view version = "0.1.0";
-inline constexpr std::string_view client_protocol = "1.0";  // CONTRACT: minor versions only add
+inline constexpr std::string_view client_protocol = "1.0";  // minor versions only add
 
 }  // namespace holdfast

@@ -58,8 +58,6 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
             found.boot_discarded ? "; the system was booted since: local kernels are gone" : "");
 
   if (found.links_forgotten > 0) log::info("home-copied", "left {} kernels of another daemon's home alone", found.links_forgotten);
-  for (auto const& name : settings.ignored_variables)
-    log::warn("variable-ignored", "{} names no setting; see config.toml's keys", name);
 
   shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);

@@ -28,7 +28,7 @@ struct kernel_view {
 
   /// `starting idle busy unreachable`.
   char const* state() const;
-  /// The kernel row of CONTRACT.md as JSON text.
+  /// The kernel row of docs/protocol.md as JSON text.
   std::string to_json() const;
 };
 
@@ -39,7 +39,7 @@ class session_face {
   virtual storage::session_record const& record() const = 0;
   /// `new starting idle busy unreachable`.
   virtual char const* state() const = 0;
-  /// The session row of CONTRACT.md as JSON text.
+  /// The session row of docs/protocol.md as JSON text.
   virtual std::string row() const = 0;
   virtual std::optional<kernel_view> kernel() const = 0;
   /// That client is gone: nothing waits for it any more; its cells go on.

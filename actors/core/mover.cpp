@@ -13,7 +13,7 @@ namespace holdfast::core {
 namespace {
 
 constexpr int expired_at_once =
-    16;  // by age, a session and flush: old records go over several flushes, not in one long transaction
+    256;  // a session and flush: a lowered limit is caught up with over several, not in one long transaction
 
 }  // namespace
 
@@ -24,15 +24,14 @@ void mover::expire(session_number session, cell_number number, storage::changes&
   if (::access(output.c_str(), F_OK) == 0) self_->send(shared_->files, remove_tree{output});
 }
 
-/// What is older than keep_cells_days, looked at when a session has a new final cell.
-void mover::expire_by_age(storage::cell_record const& newest, storage::changes& changes) const {
-  auto const keep = shared_->settings.keep_cells;
+/// What lies beyond keep_cells or keep_cells_days, oldest first; looked at when a session has a new final cell.
+void mover::expire_old(storage::cell_record const& newest, storage::changes& changes) const {
   // Records expire in order, so those that are left begin at one number: found by halving.
   auto const is_there = [&](cell_number number) {
     auto found = shared_->stores->cell(newest.session, number);
     return found && found->has_value();
   };
-  cell_number oldest = newest.number > keep ? newest.number - keep + 1 : 1;
+  cell_number oldest = 1;
   for (auto end = newest.number; oldest < end;) {
     auto const middle = oldest + (end - oldest) / 2;
     if (is_there(middle))
@@ -43,7 +42,8 @@ void mover::expire_by_age(storage::cell_record const& newest, storage::changes& 
   auto const limit = now_ms() - std::chrono::milliseconds(std::chrono::days(shared_->settings.keep_cells_days)).count();
   for (int count = 0; count < expired_at_once && oldest < newest.number; ++count, ++oldest) {
     auto const old = shared_->stores->cell(newest.session, oldest);
-    if (!old || !*old || !storage::is_final((*old)->status) || (*old)->finished_at > limit) return;
+    if (!old || !*old || !storage::is_final((*old)->status)) return;
+    if (oldest + shared_->settings.keep_cells > newest.number && (*old)->finished_at > limit) return;
     expire(newest.session, oldest, changes);
   }
 }
@@ -68,10 +68,8 @@ void mover::flush() {
     if (!row || !*row) continue;
     auto const is_final = storage::is_final((*row)->status);
     (is_final ? moved.final : moved.open).push_back({session, number});
-    auto const keep = shared_->settings.keep_cells;
-    if (is_final && number > keep) expire(session, number - keep, changes);
     auto const next = std::next(at);
-    if (is_final && (next == waiting.cells.end() || next->first != session)) expire_by_age(**row, changes);
+    if (is_final && (next == waiting.cells.end() || next->first != session)) expire_old(**row, changes);
     changes.push_back(storage::put_cell{std::move(**row)});
   }
   for (auto const& [session, notice] : waiting.told) changes.push_back(storage::erase_notice{session, notice});

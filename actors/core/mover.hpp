@@ -28,7 +28,7 @@ class mover {
     std::vector<std::pair<session_number, cell_number>> open, final;
   };
   void expire(session_number session, cell_number number, storage::changes& changes) const;
-  void expire_by_age(storage::cell_record const& newest, storage::changes& changes) const;
+  void expire_old(storage::cell_record const& newest, storage::changes& changes) const;
 
   caf::io::broker* self_;
   shared_context shared_;

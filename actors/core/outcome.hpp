@@ -1,4 +1,4 @@
-// What becomes of a cell whose kernel is proven dead: the table of DESIGN section 5 as a pure function.
+// What becomes of a cell whose kernel is proven dead: one table, as a pure function.
 // Collaborators: session (carries it out). Refuses to guess: what cannot be known is `lost`.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The result object of CONTRACT.md as JSON text, from values. Pure: no clock, no store.
+// The result object of docs/protocol.md as JSON text, from values. Pure: no clock, no store.
 // The stored text has no `replayed` field; with_replayed puts it in when it is answered.
 #pragma once
 

@@ -130,6 +130,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
 
 void session_state::on_dead(kernel_dead told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  auto const last_seen = kernel();
   kernel_->attached = false;
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   for (auto const& each : told.left.journal)
@@ -179,7 +180,6 @@ void session_state::on_dead(kernel_dead told) {
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? *ordered : death.cause) + "\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
-  auto const stopped = kernel();
   kernel_.reset();
   if (is_final) {
     finish(std::move(*ended));
@@ -188,7 +188,7 @@ void session_state::on_dead(kernel_dead told) {
     front->sent = false;
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
-  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, stopped->to_json());
+  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, last_seen->to_json());
   if (closing) return on_close_ready();
   if (ending_kernel) return on_wind_down(false);
   advance();

@@ -35,13 +35,13 @@ inline constexpr std::string_view run_examples =
     "  holdfast run -- -1                                        code that begins with a dash\n"
     "\n"
     "The cell's stdout and stderr come while it runs; the value of a last expression and then an exception follow.\n"
-    "The first ^C interrupts the cell; the second leaves it running and says how to come back. When the daemon dies,\n"
+    "The first ^C interrupts the cell; the second stops waiting for it and says how to come back. When the daemon dies,\n"
     "run starts it again and goes on where the output was; when it is stopped, run says how to come back (exit code 6).\n";
 
 inline constexpr std::string_view wait_examples =
     "  holdfast wait c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "\n"
-    "As run: the first ^C interrupts the cell, the second leaves it running. Starts a daemon when none answers.\n";
+    "As run: the first ^C interrupts the cell, the second stops waiting. Starts a daemon when none answers.\n";
 inline constexpr std::string_view logs_examples =
     "  holdfast logs c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "  holdfast logs -f c-01HV5K3Q8Z6M2N4P7R9S0T1V2W             ^C stops following, not the cell\n";
