@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <lmdb.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace holdfast::storage {
 namespace {
@@ -23,6 +24,36 @@ struct claims {
 claims& all_claims() {
   static claims instance;
   return instance;
+}
+
+void remove_aside(std::filesystem::path const& aside) {
+  for (auto const* name : {"data.mdb", "lock.mdb"}) ::unlink((aside / name).c_str());
+  ::rmdir(aside.c_str());
+}
+
+/// Makes data.mdb whole or not at all: SIGKILL in the middle of LMDB's first write leaves a file that it refuses for ever. What an earlier
+/// try left aside is removed.
+result<void> make_whole(std::filesystem::path const& directory, std::size_t map_bytes) {
+  auto const file = directory / "data.mdb";
+  auto const aside = directory / "new";
+  struct ::stat status {};
+  remove_aside(aside);
+  if (::stat(file.c_str(), &status) == 0) return {};
+  auto const failed = [&](int code) {
+    remove_aside(aside);
+    return tl::unexpected(failure_of(code, "cannot make the store", directory));
+  };
+  if (::mkdir(aside.c_str(), 0700) != 0) return failed(errno);
+  MDB_env* handle = nullptr;
+  auto code = mdb_env_create(&handle);
+  if (code == 0) code = mdb_env_set_mapsize(handle, map_bytes);
+  if (code == 0) code = mdb_env_open(handle, aside.c_str(), 0, file_mode);
+  if (code == 0) code = mdb_env_sync(handle, 1);
+  if (handle != nullptr) mdb_env_close(handle);
+  if (code != 0) return failed(code);
+  if (::rename((aside / "data.mdb").c_str(), file.c_str()) != 0) return failed(errno);
+  remove_aside(aside);
+  return {};
 }
 
 }  // namespace
@@ -52,6 +83,7 @@ result<std::unique_ptr<environment>> environment::open(std::filesystem::path con
                                                        std::size_t map_bytes) {
   std::unique_ptr<environment> opened(new environment(directory));
   if (auto claimed = opened->claim_.take(directory); !claimed) return tl::unexpected(claimed.error());
+  if (auto made = make_whole(directory, map_bytes); !made) return tl::unexpected(made.error());
   if (auto started = opened->start(sync, map_bytes); !started) return tl::unexpected(started.error());
   return opened;
 }
@@ -87,10 +119,10 @@ result<void> environment::check_size() const {
   if (::fstat(descriptor, &status) != 0) return tl::unexpected(failure_of(errno, "cannot look at", directory_));
   auto const wanted = (static_cast<std::uint64_t>(info.me_last_pgno) + 1) * page.ms_psize;
   if (static_cast<std::uint64_t>(status.st_size) >= wanted) return {};
-  return tl::unexpected(failure{failure_code::damaged,
-                                "cannot open the store " + directory_.string() + ": data.mdb has " +
-                                    std::to_string(status.st_size) + " bytes, its header wants " + std::to_string(wanted) +
-                                    "; restore it from a backup, or move it away to begin anew"});
+  return tl::unexpected(failure{failure_code::damaged, "cannot open the store " + directory_.string() + ": data.mdb has " +
+                                                           std::to_string(status.st_size) + " bytes, its header wants " +
+                                                           std::to_string(wanted) +
+                                                           "; restore it from a backup, or move it away to begin anew"});
 }
 
 environment::~environment() {

@@ -18,7 +18,7 @@ enum class durability { synced, unsynced };
 
 class environment {
  public:
-  /// Opens or creates data.mdb in `directory`, which must exist. Writes nothing to an existing one.
+  /// Opens data.mdb in `directory`, which must exist; makes it if there is none, at once and whole. Writes nothing to an existing one.
   static result<std::unique_ptr<environment>> open(std::filesystem::path const& directory, durability sync, std::size_t map_bytes);
   ~environment();
   environment(environment const&) = delete;
