@@ -100,7 +100,7 @@ void parser::add_run() {
   c->add_option("-e,--env", variables, "a variable for a fresh kernel (repeatable)")->type_name("K=V")->allow_extra_args(false);
   c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")
       ->type_name("P");
-  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [300]")
+  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [cell_timeout_seconds, 300]")
       ->type_name("S")
       ->check(CLI::Range(0.0, 1e9).description(""));
   c->add_flag("--reset", run.reset, "end the session's kernel first: start with an empty namespace");

@@ -55,7 +55,7 @@ inline constexpr std::string_view interrupt_examples =
     "  holdfast interrupt -s analysis\n"
     "  holdfast interrupt c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "\n"
-    "Answers once the cell has ended. A cell that does not obey within 2 s is ended together with its kernel.\n";
+    "Answers once the cell has ended. A cell that does not obey within 2 s (4 s in C code) is ended together with its kernel.\n";
 inline constexpr std::string_view sessions_examples =
     "  holdfast sessions\n"
     "  holdfast sessions -o alice --state busy\n";
