@@ -46,6 +46,7 @@ std::string status_json(context const& shared, std::vector<kernel_view> const& k
   limits.number("connections", defaults::max_connections).number("queue_per_session", defaults::max_queue_per_session);
   limits.number("source_bytes", defaults::source_limit).number("output_bytes_kept", defaults::output_kept);
   limits.number("line_bytes", defaults::line_limit).number("keep_cells", shared.settings.keep_cells);
+  limits.number("keep_cells_days", shared.settings.keep_cells_days);
   link::json_writer out;
   out.text("version", version).text("protocol", client_protocol).integer("pid", ::getpid());
   out.text("home", shared.settings.home.string()).text("started_at", rfc3339(shared.started_at));

@@ -1,5 +1,6 @@
 // run and cell.*: what becomes of one piece of code.
 #include "actors/front/method_groups.hpp"
+#include "actors/front/objects.hpp"
 
 namespace holdfast::front {
 namespace {
@@ -8,6 +9,14 @@ param cell_param() { return {.name = "cell", .type = param_type::id, .required =
 
 param wait_param(std::string_view sentence) {
   return {.name = "wait_ms", .type = param_type::integer, .least = 0, .most = max_duration_ms, .sentence = sentence};
+}
+
+param stream_param(std::string_view sentence) {
+  return {.name = "stream", .type = param_type::boolean, .fallback = false, .sentence = sentence};
+}
+
+param offset_param(std::string_view sentence) {
+  return {.name = "offset", .type = param_type::integer, .fallback = 0, .least = 0, .most = max_offset, .sentence = sentence};
 }
 
 method run_method() {
@@ -58,14 +67,11 @@ method run_method() {
            .fallback = false,
            .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
           {.name = "if_kernel", .type = param_type::id, .sentence = "run only if the session still has this kernel"},
-          {.name = "stream",
-           .type = param_type::boolean,
-           .fallback = false,
-           .sentence = "notify `cell.accepted` and `cell.stream` on this connection, all before the answer"},
+          stream_param("notify `cell.accepted` and `cell.stream` on this connection, all before the answer"),
       }),
-      .result = "a result object",
-      .errors = {error_code::cell_conflict, error_code::cell_expired, error_code::queue_full, error_code::start_failed,
-                 error_code::unreachable, error_code::too_large, error_code::kernel_changed},
+      .result = {"result", false, "the cell's result, final or as it stands after wait_ms"},
+      .errors = {error_code::cell_conflict, error_code::cell_expired, error_code::at_capacity, error_code::queue_full,
+                 error_code::start_failed, error_code::unreachable, error_code::too_large, error_code::kernel_changed},
       .examples =
           {{R"({"code": "x = 20\nprint('hello')\nx + 1", "cell": "first", "cwd": "/tmp"})",
             R"({"cell": "first", "session": "default", "owner": "default", "child": null, "replayed": false, "status": "ok", "final": true,
@@ -99,7 +105,7 @@ method get_method() {
       .name = "cell.get",
       .sentence = "Answers at once with what is known of a cell.",
       .params = with_session({cell_param()}),
-      .result = "the result object as it stands",
+      .result = {"result", false, "the cell's result as it stands"},
       .errors = {error_code::not_found, error_code::cell_expired},
       .examples = {{R"({"cell": "first"})",
                     R"({"cell": "first", "replayed": true, "status": "ok", "final": true, "stdout": "hello\n", "value": "21"})"}},
@@ -109,19 +115,10 @@ method get_method() {
 method wait_method() {
   return {.name = "cell.wait",
           .sentence = "Waits for a cell that was accepted before, by whichever connection.",
-          .params = with_session({cell_param(),
-                                  wait_param("how long this call blocks at most; null: until the cell is final"),
-                                  {.name = "stream",
-                                   .type = param_type::boolean,
-                                   .fallback = false,
-                                   .sentence = "notify its output from `offset` on before the answer"},
-                                  {.name = "offset",
-                                   .type = param_type::integer,
-                                   .fallback = 0,
-                                   .least = 0,
-                                   .most = max_offset,
-                                   .sentence = "the first byte of its combined output that is of interest"}}),
-          .result = "a result object, final or as it stands after wait_ms",
+          .params = with_session({cell_param(), wait_param("how long this call blocks at most; null: until the cell is final"),
+                                  stream_param("notify its output from `offset` on before the answer"),
+                                  offset_param("the first byte of its combined output that is of interest")}),
+          .result = {"result", false, "the cell's result, final or as it stands after wait_ms"},
           .errors = {error_code::not_found, error_code::cell_expired},
           .examples = {{R"({"cell": "endless", "wait_ms": 50})", R"({"cell": "endless", "status": "running", "final": false})"}},
           .build = [](arguments const& given) {
@@ -140,13 +137,11 @@ method list_method() {
   return {
       .name = "cell.list",
       .sentence = "Lists the session's cells, newest first.",
-      .params = with_session({{.name = "status",
-                               .type = param_type::word,
-                               .words = {"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"},
-                               .sentence = "only cells of this status"},
-                              limit_param(),
-                              after_param()}),
-      .result = "{items, next}: rows of cell, status, started_at, duration_ms, output_bytes, source (its first 80 characters)",
+      .params = with_session(
+          {{.name = "status", .type = param_type::word, .words = cell_statuses(), .sentence = "only cells of this status"},
+           limit_param(),
+           after_param()}),
+      .result = {"cell row", true, "the cells"},
       .errors = {error_code::not_found},
       .examples =
           {{R"({"status": "ok"})",
@@ -163,19 +158,14 @@ method output_method() {
       .name = "cell.output",
       .sentence = "Reads a cell's output back in pages, in written order; an offset is a byte of its combined UTF-8 text.",
       .params = with_session({cell_param(),
-                              {.name = "offset",
-                               .type = param_type::integer,
-                               .fallback = 0,
-                               .least = 0,
-                               .most = max_offset,
-                               .sentence = "where to begin"},
+                              offset_param("where to begin"),
                               {.name = "limit",
                                .type = param_type::integer,
                                .fallback = 65'536,
                                .least = 1,
                                .most = max_output_page,
                                .sentence = "how many bytes of text at most"}}),
-      .result = "chunks[{stream, offset, text}], next_offset, total_bytes, dropped[{from, to}], final",
+      .result = {"output page", false, "the page"},
       .errors = {error_code::not_found, error_code::cell_expired},
       .examples =
           {{R"({"cell": "first"})",
@@ -190,8 +180,8 @@ method interrupt_method() {
   return {.name = "cell.interrupt",
           .sentence = "Ends a running or queued cell; a queued one never starts.",
           .params = with_session({{.name = "cell", .type = param_type::id, .sentence = "null: the one that runs"}}),
-          .result = "its result object, once it is final",
-          .errors = {error_code::not_found},
+          .result = {"result", false, "the cell's result, once it is final"},
+          .errors = {error_code::not_found, error_code::cell_expired},
           .examples = {{R"({"cell": "endless"})", R"({"cell": "endless", "status": "interrupted", "final": true})"}},
           .build = [](arguments const& given) {
             interrupt_cell interrupt;

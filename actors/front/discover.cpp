@@ -2,6 +2,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "actors/base/version.hpp"
 #include "actors/front/methods.hpp"
 #include "actors/front/objects.hpp"
 
@@ -10,18 +11,32 @@ namespace {
 
 namespace json = boost::json;
 
+json::array describe(std::vector<std::string_view> const& words) {
+  json::array out;
+  for (auto word : words) out.emplace_back(word);
+  return out;
+}
+
 json::object describe(param const& described) {
   json::object out;
   out["name"] = described.name;
   out["type"] = json_type(described.type);
   out["required"] = described.required;
-  if (!described.required) out["default"] = described.fallback;
-  if (auto limits = limits_of(described); !limits.empty()) out["limits"] = limits;
-  if (!described.words.empty()) {
-    json::array words;
-    for (auto word : described.words) words.emplace_back(word);
-    out["words"] = std::move(words);
-  }
+  out["default"] = described.fallback;
+  out["limits"] = limits_of(described);
+  out["words"] = describe(described.words);
+  out["sentence"] = described.sentence;
+  return out;
+}
+
+json::object describe(field const& described) {
+  json::object out;
+  out["name"] = described.name;
+  out["type"] = json_type(described.type);
+  out["of"] = described.of.empty() ? json::value() : json::value(described.of);
+  out["null"] = described.is_nullable;
+  out["optional"] = described.is_optional;
+  out["words"] = describe(described.words);
   out["sentence"] = described.sentence;
   return out;
 }
@@ -33,44 +48,65 @@ json::object describe(error_code code) {
   return out;
 }
 
+json::object describe(answer_description const& described) {
+  json::object out;
+  out["object"] = described.object;
+  out["list"] = described.is_list;
+  out["sentence"] = described.sentence;
+  return out;
+}
+
+json::object describe(method const& described);
+json::object describe(object_description const& described);
+json::object describe(notification_description const& described);
+json::object describe(event_description const& described);
+json::object describe(error_description const& described);
+
+template <class Described>
+json::array describe_each(std::vector<Described> const& all) {
+  json::array out;
+  for (auto const& each : all) out.push_back(describe(each));
+  return out;
+}
+
 json::object describe(method const& described) {
   json::object out;
   out["name"] = described.name;
   out["sentence"] = described.sentence;
-  json::array params, errors;
-  for (auto const& each : described.params) params.push_back(describe(each));
-  for (auto code : described.errors) errors.push_back(describe(code));
-  out["params"] = std::move(params);
-  out["result"] = described.result;
-  out["errors"] = std::move(errors);
+  out["params"] = describe_each(described.params);
+  out["result"] = describe(described.result);
+  out["errors"] = describe_each(described.errors);
   return out;
 }
 
-json::array describe(std::vector<field> const& fields) {
-  json::array out;
-  for (auto const& each : fields) out.push_back(json::object{{"name", each.name}, {"sentence", each.sentence}});
+json::object describe(object_description const& described) {
+  return {{"name", described.name}, {"fields", describe_each(described.fields)}};
+}
+
+json::object describe(notification_description const& described) {
+  return {{"method", described.method}, {"sentence", described.when}, {"params", describe_each(described.params)}};
+}
+
+json::object describe(event_description const& described) {
+  return {{"kind", described.kind}, {"sentence", described.when}, {"details", describe_each(described.details)}};
+}
+
+json::object describe(error_description const& described) {
+  auto out = describe(described.code);
+  out["retry"] = is_retryable(described.code);
+  out["sentence"] = described.sentence;
   return out;
 }
 
 json::object describe_all() {
-  json::array all_methods, objects, notifications, errors;
-  for (auto const& each : methods()) all_methods.push_back(describe(each));
-  for (auto const& each : described_objects())
-    objects.push_back(json::object{{"name", each.name}, {"fields", describe(each.fields)}});
-  for (auto const& each : described_notifications())
-    notifications.push_back(json::object{{"method", each.method}, {"sentence", each.when}, {"params", describe(each.params)}});
-  for (auto const& each : described_errors()) {
-    auto out = describe(each.code);
-    out["retry"] = is_retryable(each.code);
-    out["sentence"] = each.sentence;
-    errors.push_back(std::move(out));
-  }
   json::object all;
-  all["protocol"] = "1.0";
-  all["methods"] = std::move(all_methods);
-  all["objects"] = std::move(objects);
-  all["notifications"] = std::move(notifications);
-  all["errors"] = std::move(errors);
+  all["protocol"] = client_protocol;
+  all["methods"] = describe_each(methods());
+  all["common_errors"] = describe_each(common_errors());
+  all["objects"] = describe_each(described_objects());
+  all["notifications"] = describe_each(described_notifications());
+  all["events"] = describe_each(described_events());
+  all["errors"] = describe_each(described_errors());
   return all;
 }
 

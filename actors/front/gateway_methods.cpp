@@ -1,5 +1,6 @@
 // event.subscribe, status, rpc.discover, shutdown: the gateway as a whole.
 #include "actors/front/method_groups.hpp"
+#include "actors/front/objects.hpp"
 
 namespace holdfast::front {
 namespace {
@@ -10,16 +11,15 @@ method subscribe_method() {
           .params = {{.name = "types",
                       .type = param_type::word_list,
                       .most = 32,
-                      .words = {"session_created", "session_closed", "kernel_started", "kernel_attached", "kernel_dropped",
-                                "kernel_ended", "cell_accepted", "cell_started", "cell_finished", "refused", "notice"},
+                      .words = event_kinds(),
                       .sentence = "only these kinds; null or empty: all"},
-                     {.name = "owner", .type = param_type::id, .sentence = "only this owner's"},
+                     filter_param("owner", "only this owner's"),
                      {.name = "since",
                       .type = param_type::integer,
                       .least = 0,
                       .most = max_offset,
                       .sentence = "begin behind this seq, as far as events are kept"}},
-          .result = "seq of the newest event, missed: how many behind `since` are no longer kept",
+          .result = {"subscription", false, "where the events stand"},
           .errors = {},
           .examples = {{R"({"types": ["kernel_started"]})", R"({"seq": 7, "missed": 0})"}},
           .build = [](arguments const& given) {
@@ -35,7 +35,7 @@ method status_method() {
   return {.name = "status",
           .sentence = "Shows the daemon itself.",
           .params = {},
-          .result = "version, protocol, pid, home, started_at, kernels{by state}, attaching, limits",
+          .result = {"status", false, "how it stands"},
           .errors = {},
           .examples = {{"{}", R"({"version": "0.1.0", "protocol": "1.0", "pid": 4700, "home": "/home/ada/.local/state/holdfast",
  "started_at": "2026-01-31T11:59:00.000Z", "kernels": {}, "attaching": 0, "limits": {}})"}},
@@ -43,20 +43,23 @@ method status_method() {
 }
 
 method discover_method() {
-  return {.name = "rpc.discover",
-          .sentence = "Answers the table that requests are checked against.",
-          .params = {},
-          .result = "protocol, methods[{name, sentence, params[], result, errors[]}], objects, notifications, errors",
-          .errors = {},
-          .examples = {{"{}", R"({"protocol": "1.0", "methods": [], "objects": [], "notifications": [], "errors": []})"}},
-          .build = [](arguments const&) -> call { return discover{}; }};
+  return {
+      .name = "rpc.discover",
+      .sentence = "Answers the table that requests are checked against.",
+      .params = {},
+      .result = {"method table", false, "the whole of it"},
+      .errors = {},
+      .examples =
+          {{"{}",
+            R"({"protocol": "1.0", "methods": [], "common_errors": [], "objects": [], "notifications": [], "events": [], "errors": []})"}},
+      .build = [](arguments const&) -> call { return discover{}; }};
 }
 
 method shutdown_method() {
   return {.name = "shutdown",
           .sentence = "Ends the gateway. Running cells go on in their kernels; who waits for one is answered with how it stands.",
           .params = {{.name = "kernels", .type = param_type::boolean, .fallback = false, .sentence = "end all kernels as well"}},
-          .result = "kernels_left: how many live on",
+          .result = {"kernels left", false, "how many live on"},
           .errors = {},
           .examples = {{R"({"kernels": true})", R"({"kernels_left": 0})"}},
           .build = [](arguments const& given) { return to_supervisor(shut_down{given.flag("kernels")}); }};

@@ -1,33 +1,32 @@
 // kernel.*: the interpreter processes.
 #include "actors/front/method_groups.hpp"
+#include "actors/front/objects.hpp"
 
 namespace holdfast::front {
 namespace {
 
 method list_method() {
-  return {.name = "kernel.list",
-          .sentence = "Lists kernels.",
-          .params = {{.name = "owner", .type = param_type::id, .sentence = "only this owner's"},
-                     {.name = "child", .type = param_type::id, .sentence = "only this child's"},
-                     {.name = "session", .type = param_type::id, .sentence = "only this session's"},
-                     {.name = "state",
-                      .type = param_type::word,
-                      .words = {"starting", "idle", "busy", "unreachable"},
-                      .sentence = "only kernels in this state"},
-                     limit_param(),
-                     after_param()},
-          .result = "{items, next} of kernel rows",
-          .errors = {},
-          .examples =
-              {{R"({"session": "default"})",
-                R"({"items": [{"kernel": "k-01KGA5DT00000000000000000K", "owner": "default", "child": null, "session": "default",
+  return {
+      .name = "kernel.list",
+      .sentence = "Lists kernels, newest first, of every owner unless one is named.",
+      .params = {filter_param("owner", "only this owner's"),
+                 filter_param("child", "only this child's"),
+                 filter_param("session", "only this session's"),
+                 {.name = "state", .type = param_type::word, .words = kernel_states(), .sentence = "only kernels in this state"},
+                 limit_param(),
+                 after_param()},
+      .result = {"kernel row", true, "the kernels, newest first"},
+      .errors = {},
+      .examples =
+          {{R"({"session": "default"})",
+            R"({"items": [{"kernel": "k-01KGA5DT00000000000000000K", "owner": "default", "child": null, "session": "default",
             "environment": "local", "python": "/usr/bin/python3", "pid": 4711, "state": "idle", "started_at": "2026-01-31T12:00:00.000Z",
             "idle_ms": 30, "cell": null, "queued": 0}], "next": null})"}},
-          .build = [](arguments const& given) {
-            return to_supervisor(list_kernels{given.optional_text("owner"), given.optional_text("child"),
-                                              given.optional_text("session"), given.optional_text("state"),
-                                              static_cast<std::size_t>(given.integer("limit")), given.text("after")});
-          }};
+      .build = [](arguments const& given) {
+        return to_supervisor(list_kernels{given.optional_text("owner"), given.optional_text("child"),
+                                          given.optional_text("session"), given.optional_text("state"),
+                                          static_cast<std::size_t>(given.integer("limit")), given.text("after")});
+      }};
 }
 
 method stop_method() {
@@ -35,7 +34,7 @@ method stop_method() {
       .name = "kernel.stop",
       .sentence = "Ends an idle kernel; one with a running or queued cell is refused.",
       .params = {{.name = "kernel", .type = param_type::id, .required = true, .sentence = "the id of the kernel"}},
-      .result = "its last kernel row",
+      .result = {"kernel row", false, "its last row"},
       .errors = {error_code::not_found, error_code::busy},
       .examples =
           {{R"({"kernel": "k-01KGA5DT00000000000000000K"})",

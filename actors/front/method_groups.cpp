@@ -37,6 +37,10 @@ param after_param() {
           .sentence = "a previous answer's `next`: go on behind it"};
 }
 
+param filter_param(std::string_view name, std::string_view sentence) {
+  return {.name = name, .type = param_type::id, .sentence = sentence};
+}
+
 std::vector<param> with_session(std::vector<param> own) {
   std::vector<param> all{owner_param(), child_param(), session_param()};
   for (auto& each : own) all.push_back(std::move(each));

@@ -28,6 +28,8 @@ param child_param();
 param session_param();
 param limit_param();
 param after_param();
+/// An id that a list is narrowed to; null: all.
+param filter_param(std::string_view name, std::string_view sentence);
 /// S of the contract: owner, child, session; then the method's own.
 std::vector<param> with_session(std::vector<param> own);
 session_key read_key(arguments const& given);

@@ -29,11 +29,18 @@ struct example {
   std::string_view result;
 };
 
+/// What a method answers: the described object (objects.hpp), or a page of them.
+struct answer_description {
+  std::string_view object;
+  bool is_list = false;  // {items, next}
+  std::string_view sentence;
+};
+
 struct method {
   std::string_view name;
   std::string_view sentence;
   std::vector<param> params;
-  std::string_view result;                          // what it answers, in words
+  answer_description result;
   std::vector<error_code> errors;                   // its own; any method may also answer `common_errors`
   std::vector<example> examples;                    // they work in the table's order on a fresh home
   call (*build)(arguments const& given) = nullptr;  // only called with checked arguments

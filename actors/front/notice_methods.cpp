@@ -7,12 +7,9 @@ namespace {
 method list_method() {
   return {.name = "notice.list",
           .sentence = "Lists notices that neither rode on a result nor were acked, oldest first.",
-          .params = {owner_param(),
-                     {.name = "child", .type = param_type::id, .sentence = "only this child's"},
-                     {.name = "session", .type = param_type::id, .sentence = "only this session's"},
-                     limit_param(),
-                     after_param()},
-          .result = "{items, next} of notices, each with its owner, child and session",
+          .params = {owner_param(), filter_param("child", "only this child's"), filter_param("session", "only this session's"),
+                     limit_param(), after_param()},
+          .result = {"listed notice", true, "the notices"},
           .errors = {},
           .examples = {{"{}", R"({"items": [], "next": null})"}},
           .build = [](arguments const& given) {
@@ -26,7 +23,7 @@ method ack_method() {
           .sentence = "Takes notices as told: they ride on no later result.",
           .params = {owner_param(),
                      {.name = "ids", .type = param_type::ids, .required = true, .most = 1000, .sentence = "the notices' ids"}},
-          .result = "acked: how many of them there were",
+          .result = {"acked notices", false, "how many of them there were"},
           .errors = {},
           .examples = {{R"({"ids": ["n-01KGA5DT00000000000000000N"]})", R"({"acked": 0})"}},
           .build = [](arguments const& given) {

@@ -1,95 +1,174 @@
 #include "actors/front/objects.hpp"
 
+#include "storage/records.hpp"
+
 namespace holdfast::front {
+namespace {
+
+field owner_field() { return text("owner", "whose it is"); }
+field child_field() { return or_null(text("child", "the owner's delegated child, null when there is none")); }
+field session_field() { return text("session", "its name"); }
+
+std::vector<field> result_fields() {
+  return {
+      boolean("replayed", "whether it is answered from the record"),
+      text("cell", "its id"),
+      owner_field(),
+      child_field(),
+      session_field(),
+      word("status", cell_statuses(), "how it stands or ended"),
+      boolean("final", "whether that will not change: it is neither `queued` nor `running`"),
+      text("stdout", "64 KiB: head 48, one line `[... N bytes left out ...]`, tail 16; surrogates escaped"),
+      text("stderr", "the same"),
+      integer("stdout_bytes", "exact"),
+      integer("stderr_bytes", "exact"),
+      boolean("stdout_truncated", "whether `stdout` leaves bytes out: cell.output has them"),
+      boolean("stderr_truncated", "the same of `stderr`"),
+      or_null(text("value", "bounded repr of a last expression")),
+      list("displays", "any", "always empty: rich values are not shown yet"),
+      or_null(object("error", "cell error", "the exception that ended it")),
+      or_null(integer("exit_code", "that of SystemExit")),
+      or_null(object("death", "death", "what became of its kernel, when that ended with it")),
+      text("queued_at", "an instant"),
+      or_null(text("started_at", "an instant; null: not yet")),
+      or_null(text("finished_at", "an instant; null: not yet")),
+      or_null(integer("duration_ms", "from start to end, without the queue; null: not yet")),
+      integer("tool_calls", "always 0: cells have no host tools yet"),
+      or_null(text("fallback", "always null: every cell runs in a kernel yet")),
+      list("notices", "notice", "what the session is told with this result; part of the record, so a replay shows the same"),
+      or_null(object("kernel", "kernel of a cell", "where it ran; null: nowhere yet, or it never started")),
+  };
+}
+
+std::vector<field> session_fields() {
+  return {
+      owner_field(),
+      child_field(),
+      session_field(),
+      word("state", session_states(), "how it stands"),
+      list("kernels", "string", "ids of its live kernels"),
+      or_null(text("cell", "the one that runs")),
+      integer("queued", "cells that wait"),
+      integer("jobs", "always 0: cells start no jobs yet"),
+      integer("idle_ms", "since its last cell ended"),
+      integer("saved_bytes", "always 0: namespaces are not saved yet"),
+      integer("notices", "how many it has not been told"),
+      text("created_at", "an instant"),
+  };
+}
+
+std::vector<field> kernel_fields() {
+  return {
+      text("kernel", "its id"),
+      owner_field(),
+      child_field(),
+      session_field(),
+      text("environment", "where it lives: `local`"),
+      text("python", "its interpreter"),
+      list("tools", "string", "always empty: cells have no host tools yet"),
+      integer("pid", "0: none yet"),
+      word("state", kernel_states(), "how it stands"),
+      boolean("stale", "always false: a kernel of another program version is not told apart yet"),
+      integer("memory_bytes", "resident, 0 if unknown"),
+      text("started_at", "an instant"),
+      integer("idle_ms", "since its last cell ended"),
+      or_null(text("cell", "the one that runs")),
+      integer("queued", "how many cells wait"),
+      integer("jobs", "always 0: cells start no jobs yet"),
+      or_null(integer("victim_rank", "always null: no kernel is ended for lack of room yet")),
+  };
+}
+
+std::vector<field> notice_fields() {
+  return {text("id", "for notice.ack"), word("kind", {"reattached", "restarted", "state_lost"}, "what has happened"),
+          text("text", "one or two sentences for a reader"), text("at", "an instant"),
+          object("details", "notice details", "the same for a program")};
+}
+
+std::vector<field> listed_notice_fields() {
+  std::vector<field> all{owner_field(), child_field(), session_field()};
+  for (auto& each : notice_fields()) all.push_back(std::move(each));
+  return all;
+}
+
+std::vector<object_description> all_objects() {
+  std::vector<object_description> all{
+      {"result", result_fields()},
+      {"cell error",
+       {text("name", "the exception's class"), text("message", "its text"), text("traceback", "plain text, the cell's own lines")}},
+      {"death",
+       {word("cause", {"exit", "signal", "oom", "unresponsive", "unknown"}, "what ended the kernel"),
+        or_null(text("signal", "such as SIGKILL")), or_null(integer("exit_code", "of the process")),
+        text("log_tail", "the end of what it wrote to its log")}},
+      {"kernel of a cell",
+       {text("id", ""), integer("pid", ""), text("environment", "where it lives: `local`"), text("python", "its interpreter"),
+        word("reason", {"first", "reused", "reset", "died"}, "why the cell ran in this one"),
+        boolean("reused", "whether it had run a cell before"), boolean("restored", "always false: namespaces are not saved yet"),
+        boolean("state_lost", "whether variables are gone that nobody asked to end"),
+        boolean("state_reset", "whether they are gone because of a reset"), boolean("ended", "whether it ended with this cell"),
+        integer("execution_count", "the cell's number among the kernel's"),
+        list("skipped", "any", "always empty: namespaces are not saved yet"),
+        or_null(text("note", "what else there is to know, such as why the kernel was killed with it"))}},
+      {"notice", notice_fields()},
+      {"notice details",
+       {list("jobs", "any", "always empty: cells start no jobs yet"), list("cells", "string", "ids of the cells that it is about"),
+        list("skipped", "any", "always empty: namespaces are not saved yet")}},
+      {"listed notice", listed_notice_fields()},
+      {"cell row",
+       {text("cell", "its id"), word("status", cell_statuses(), "how it stands or ended"),
+        or_null(text("started_at", "an instant; null: not yet")),
+        or_null(integer("duration_ms", "without the queue, until now if it runs; null: not started")),
+        integer("output_bytes", "of both streams"), text("source", "its first 80 characters")}},
+      {"output page",
+       {list("chunks", "chunk", "in written order"), integer("next_offset", "where the next page begins"),
+        integer("total_bytes", "written so far"), list("dropped", "dropped range", "what was not kept within this page"),
+        boolean("final", "whether the cell has ended")}},
+      {"chunk",
+       {word("stream", {"stdout", "stderr"}, "where it was written"), integer("offset", "of its first byte"), text("text", "")}},
+      {"dropped range", {integer("from", "the first offset"), integer("to", "the offset behind the last")}},
+      {"session row", session_fields()},
+      {"kernel row", kernel_fields()},
+      {"acked notices", {integer("acked", "how many of them there were")}},
+      {"subscription", {integer("seq", "of the newest event"), integer("missed", "how many behind `since` are no longer kept")}},
+      {"status",
+       {text("version", "of the daemon"),
+        text("protocol", "of this page"),
+        integer("pid", ""),
+        text("home", "a path"),
+        text("started_at", "an instant"),
+        {.name = "kernels",
+         .type = field_type::map,
+         .of = "integer",
+         .words = kernel_states(),
+         .sentence = "how many are in each state; a state that none is in is left out"},
+        integer("attaching", "kernels that the daemon looks for"),
+        object("limits", "limits", "")}},
+      {"limits",
+       {integer("connections", "of clients at once"), integer("queue_per_session", "cells that wait"),
+        integer("source_bytes", "of a cell"), integer("output_bytes_kept", "of a cell; what follows is counted"),
+        integer("line_bytes", "of a request"), integer("keep_cells", "records of a session"),
+        integer("keep_cells_days", "and for how long")}},
+      {"kernels left", {integer("kernels_left", "how many live on")}},
+  };
+  for (auto& each : table_objects()) all.push_back(std::move(each));
+  return all;
+}
+
+}  // namespace
 
 std::vector<object_description> const& described_objects() {
-  static std::vector<object_description> const objects{
-      {"result",
-       {{"cell, session, owner, child", "whose it is; child is null when there is none"},
-        {"replayed", "whether it is answered from the record"},
-        {"status, final", "`queued` `running` (not final); `ok` `error` `exit` `timeout` `interrupted` `lost` (final)"},
-        {"stdout, stderr", "64 KiB each: head 48, one line `[... N bytes left out ...]`, tail 16; surrogates escaped"},
-        {"stdout_bytes, stderr_bytes, stdout_truncated, stderr_truncated", "exact"},
-        {"value", "bounded repr of a last expression, or null"},
-        {"error", "name, message, traceback (plain text), or null"},
-        {"exit_code", "that of SystemExit, or null"},
-        {"death", "cause (`exit` `signal` `oom` `unresponsive` `unknown`), signal, exit_code, log_tail, or null"},
-        {"queued_at, started_at, finished_at, duration_ms", "the duration is without the queue; null: not yet"},
-        {"notices", "a list of id, kind, text, at, details; part of the record, so a replay shows the same"},
-        {"kernel",
-         "id, pid, environment, python, reason (`first` `reused` `reset` `died`), reused, restored, state_lost, state_reset, "
-         "ended, "
-         "execution_count, note, or null"}}},
-      {"session row",
-       {{"session, owner, child", "its name"},
-        {"state", "`new` `starting` `idle` `busy` `unreachable`"},
-        {"kernels", "ids of its live kernels"},
-        {"cell", "the one that runs, or null"},
-        {"queued", "cells that wait"},
-        {"idle_ms", "since its last cell ended"},
-        {"notices", "that it has not been told"},
-        {"created_at", ""}}},
-      {"kernel row",
-       {{"kernel", "its id"},
-        {"owner, child, session", "whose it is"},
-        {"environment, python, pid", "where it runs"},
-        {"state", "`starting` `idle` `busy` `unreachable`"},
-        {"memory_bytes", "resident, 0 if unknown"},
-        {"started_at, idle_ms", ""},
-        {"cell, queued", "the cell that runs, or null, and how many wait"}}},
-      {"notice",
-       {{"id", ""},
-        {"owner, child, session", "in notice.list only"},
-        {"kind", "`reattached` `restarted` `state_lost`"},
-        {"text", "one or two sentences for a reader"},
-        {"at", ""},
-        {"details", "an object, by kind"}}},
-  };
+  static std::vector<object_description> const objects = all_objects();
   return objects;
 }
 
-std::vector<notification_description> const& described_notifications() {
-  static std::vector<notification_description> const notifications{
-      {"cell.accepted", "with `stream`: the cell is recorded and will run", {{"owner, child, session, cell", "which one"}}},
-      {"cell.stream",
-       "with `stream`: output, all of it before the request's answer",
-       {{"owner, child, session, cell", "which one"},
-        {"seq", "counts this cell's notifications; a gap means that some were dropped"},
-        {"stream", "`stdout` or `stderr`"},
-        {"offset", "a byte of the cell's combined text"},
-        {"text", ""},
-        {"dropped_bytes", "of output that this client was not sent before this one because it did not read: cell.output has it"}}},
-      {"event",
-       "after event.subscribe",
-       {{"seq, at, kind", "kinds are the words of event.subscribe's types"},
-        {"owner, child, session", "whose, or null"},
-        {"details", "an object, with the reason"}}},
-  };
-  return notifications;
+std::vector<std::string_view> cell_statuses() {
+  std::vector<std::string_view> statuses;
+  for (int status = 0; status <= static_cast<int>(storage::cell_status::lost); ++status)
+    statuses.emplace_back(storage::to_string(static_cast<storage::cell_status>(status)));
+  return statuses;
 }
 
-std::vector<error_description> const& described_errors() {
-  static std::vector<error_description> const errors{
-      {error_code::parse_error, "the line is not JSON as this protocol takes it"},
-      {error_code::invalid_request, "JSON, but not a request: a batch, no id, no method, an unknown member"},
-      {error_code::unknown_method, "no such method"},
-      {error_code::invalid_params, "a param is unknown, missing, of the wrong type or out of range; `data.param` names it"},
-      {error_code::internal, "a mistake in the daemon"},
-      {error_code::not_found, "there is no such session, cell or kernel"},
-      {error_code::cell_conflict, "the cell's id has been used with other code"},
-      {error_code::cell_expired, "the cell's record has been trimmed"},
-      {error_code::busy, "it has a running or queued cell; or too many requests of this connection are open"},
-      {error_code::at_capacity, "no kernel could be had within the admission timeout"},
-      {error_code::queue_full, "64 cells of the session wait already"},
-      {error_code::start_failed, "no kernel could be started"},
-      {error_code::unreachable, "the kernel does not answer"},
-      {error_code::too_large, "a line, a source or an object is over its limit"},
-      {error_code::store_failed, "the disk failed; the daemon must be looked at"},
-      {error_code::kernel_changed, "the session no longer has the kernel of if_kernel"},
-      {error_code::shutting_down, "the daemon or the session is ending; send it again"},
-      {error_code::store_full, "no room on the disk or in the store"},
-  };
-  return errors;
-}
+std::vector<std::string_view> session_states() { return {"new", "starting", "idle", "busy", "unreachable"}; }
+std::vector<std::string_view> kernel_states() { return {"starting", "idle", "busy", "unreachable"}; }
 
 }  // namespace holdfast::front

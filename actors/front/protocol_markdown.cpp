@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view introduction = R"(# Protocol 1.0
 
 Written from the daemon's method table (`actors/front/*_methods.cpp`), which requests are checked against: do not edit. `rpc.discover`
-answers the same table as JSON.
+answers the same table as JSON: params, the fields of every answer, errors.
 
 JSON-RPC 2.0 at `$HOLDFAST_HOME/holdfast.sock`, a unix stream socket for the same user only: one object in UTF-8 a line, 8 MiB at most, 64
 levels deep, no key twice in one object. Params go by name. Batches and requests without an id are refused. An id is a number or a
@@ -63,9 +63,24 @@ void add_examples(std::string& out, method const& described, int& id) {
 }
 
 void add_fields(std::string& out, std::string_view heading, std::vector<field> const& fields) {
-  out += "| " + std::string(heading) + " | meaning |\n|---|---|\n";
-  for (auto const& each : fields) out += "| " + std::string(each.name) + " | " + std::string(each.sentence) + " |\n";
+  if (fields.empty()) {
+    out += "No " + std::string(heading) + "s.\n\n";
+    return;
+  }
+  out += "| " + std::string(heading) + " | type | meaning |\n|---|---|---|\n";
+  for (auto const& each : fields) {
+    auto meaning = std::string(each.sentence);
+    if (!each.words.empty()) meaning += meaning.empty() ? "one of:" : "; one of:";
+    for (auto word : each.words) meaning += " `" + std::string(word) + "`";
+    out += "| `" + std::string(each.name) + "` | " + type_in_words(each) + " | " + meaning + " |\n";
+  }
   out += '\n';
+}
+
+std::string answer_of(method const& described) {
+  auto const object = "`" + std::string(described.result.object) + "`";
+  return std::string(described.result.sentence) +
+         (described.result.is_list ? ": `{items, next}` of " + object : " (" + object + ")");
 }
 
 }  // namespace
@@ -77,7 +92,7 @@ std::string protocol_markdown() {
   for (auto const& each : methods()) {
     out += "### " + std::string(each.name) + "\n\n" + std::string(each.sentence) + "\n\n";
     add_params(out, each.params);
-    out += "Answers " + std::string(each.result) + ".";
+    out += "Answers " + answer_of(each) + ".";
     if (!each.errors.empty()) out += " Errors: " + errors_of(each.errors) + ".";
     out += "\n\n";
     add_examples(out, each, id);
@@ -87,12 +102,17 @@ std::string protocol_markdown() {
     out += "### " + std::string(each.method) + "\n\n" + std::string(each.when) + "\n\n";
     add_fields(out, "param", each.params);
   }
-  out += "## Objects\n\n";
+  out += "## Events\n\nThe kinds of `event`, each with its `details`.\n\n";
+  for (auto const& each : described_events()) {
+    out += "### " + std::string(each.kind) + "\n\nWhen " + std::string(each.when) + ".\n\n";
+    add_fields(out, "detail", each.details);
+  }
+  out += "## Objects\n\nEvery field is sent, unless it may be left out; the daemon sends no other.\n\n";
   for (auto const& each : described_objects()) {
     out += "### " + std::string(each.name) + "\n\n";
     add_fields(out, "field", each.fields);
   }
-  out += "## Errors\n\n`{code, message, data{kind, retry, ...}}`; retry: the same request may be sent again.\n\n";
+  out += "## Errors\n\nEach is an `error` object; retry: the same request may be sent again.\n\n";
   out += "| code | kind | retry | when |\n|---|---|---|---|\n";
   for (auto const& each : described_errors())
     out += "| " + std::to_string(static_cast<int>(each.code)) + " | " + std::string(to_string(each.code)) + " | " +

@@ -1,5 +1,6 @@
 // session.*: the conversations of an owner.
 #include "actors/front/method_groups.hpp"
+#include "actors/front/objects.hpp"
 
 namespace holdfast::front {
 namespace {
@@ -12,15 +13,12 @@ method list_method() {
   return {
       .name = "session.list",
       .sentence = "Lists sessions, newest first, of every owner unless one is named.",
-      .params = {{.name = "owner", .type = param_type::id, .sentence = "only this owner's"},
-                 {.name = "child", .type = param_type::id, .sentence = "only this child's"},
-                 {.name = "state",
-                  .type = param_type::word,
-                  .words = {"new", "starting", "idle", "busy", "unreachable"},
-                  .sentence = "only sessions in this state"},
+      .params = {filter_param("owner", "only this owner's"),
+                 filter_param("child", "only this child's"),
+                 {.name = "state", .type = param_type::word, .words = session_states(), .sentence = "only sessions in this state"},
                  limit_param(),
                  after_param()},
-      .result = "{items, next} of session rows",
+      .result = {"session row", true, "the sessions"},
       .errors = {},
       .examples = {{R"({"owner": "default"})",
                     R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "new",
@@ -36,7 +34,7 @@ method get_method() {
   return {.name = "session.get",
           .sentence = "Shows one session.",
           .params = with_session({}),
-          .result = "its session row",
+          .result = {"session row", false, "its row"},
           .errors = {error_code::not_found},
           .examples = {{"{}", session_row}},
           .build = [](arguments const& given) { return to_session(given, get_session{}); }};
@@ -48,7 +46,7 @@ method reset_method() {
       .sentence =
           "Ends the running cell as interrupted and the kernel with all it left running; the next cell gets a fresh kernel.",
       .params = with_session({}),
-      .result = "its session row, once both are over",
+      .result = {"session row", false, "its row, once both are over"},
       .errors = {error_code::not_found},
       .examples =
           {{"{}",
@@ -60,7 +58,7 @@ method close_method() {
   return {.name = "session.close",
           .sentence = "Resets the session, then removes it with all its records; a new one may bear its name.",
           .params = with_session({}),
-          .result = "its last session row",
+          .result = {"session row", false, "its last row"},
           .errors = {error_code::not_found},
           .examples = {{"{}",
                         R"({"session": "default", "owner": "default", "child": null, "kernels": [], "cell": null, "queued": 0})"}},

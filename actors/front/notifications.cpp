@@ -1,0 +1,73 @@
+// What a client is told without having asked for it: the notifications, and the kinds of events.
+#include "actors/front/objects.hpp"
+
+namespace holdfast::front {
+namespace {
+
+std::vector<field> of_cell(std::vector<field> own) {
+  std::vector<field> all{text("owner", "whose session it is"), or_null(text("child", "the owner's delegated child")),
+                         text("session", ""), text("cell", "which one")};
+  for (auto& each : own) all.push_back(std::move(each));
+  return all;
+}
+
+field kernel_field() { return text("kernel", "its id"); }
+field cell_field() { return text("cell", "its id"); }
+
+}  // namespace
+
+std::vector<notification_description> const& described_notifications() {
+  static std::vector<notification_description> const notifications{
+      {"cell.accepted", "With `stream`: the cell is recorded and will run.", of_cell({})},
+      {"cell.stream", "With `stream`: output, all of it before the request's answer.",
+       of_cell({integer("seq", "counts this cell's notifications; a gap means that some were dropped"),
+                word("stream", {"stdout", "stderr"}, "where it was written"),
+                integer("offset", "a byte of the cell's combined text"), text("text", "what was written"),
+                integer("dropped_bytes",
+                        "of output that this client was not sent before this one because it did not read: cell.output has it")})},
+      {"event",
+       "After event.subscribe.",
+       {integer("seq", "counts the events since the daemon's start"),
+        text("at", "an instant"),
+        word("kind", event_kinds(), "see Events"),
+        text("owner", "whose session it is"),
+        or_null(text("child", "the owner's delegated child")),
+        text("session", ""),
+        {.name = "details", .type = field_type::map, .of = "any", .sentence = "by kind: see Events"}}},
+  };
+  return notifications;
+}
+
+std::vector<event_description> const& described_events() {
+  static std::vector<event_description> const events{
+      {"session_created", "a session had its first cell", {}},
+      {"session_closed", "a session is gone with its records", {}},
+      {"kernel_started",
+       "a fresh kernel is ready",
+       {kernel_field(), word("reason", {"first", "reset", "died"}, "why it was needed")}},
+      {"kernel_attached", "the daemon has a kernel again", {kernel_field(), integer("epoch", "how often it was attached")}},
+      {"kernel_dropped", "the connection to a kernel is lost; it is looked for", {kernel_field()}},
+      {"kernel_ended",
+       "a kernel is proven gone",
+       {kernel_field(),
+        text("reason",
+             "the order that ended it, such as `reset` `close` `stop` `shutdown` `deadline`, or the cause of its death")}},
+      {"cell_accepted", "a cell is recorded and will run", {cell_field()}},
+      {"cell_started", "a kernel has begun it", {cell_field()}},
+      {"cell_finished", "its result is recorded", {cell_field(), word("status", cell_statuses(), "how it ended")}},
+      {"refused", "cells were refused", {text("reason", "the error's kind")}},
+      {"notice",
+       "a session has something to be told",
+       {text("id", ""), text("kind", "see `notice`"), text("text", ""), text("at", "an instant"),
+        object("details", "notice details", "")}},
+  };
+  return events;
+}
+
+std::vector<std::string_view> event_kinds() {
+  std::vector<std::string_view> kinds;
+  for (auto const& each : described_events()) kinds.push_back(each.kind);
+  return kinds;
+}
+
+}  // namespace holdfast::front
