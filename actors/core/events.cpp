@@ -6,6 +6,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/defaults.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
@@ -17,12 +18,8 @@ bool event_hub::wants(subscriber const& each, event const& what) {
 
 void event_hub::publish(std::string_view kind, session_key const& key, std::string details) {
   link::json_writer text;
-  text.number("seq", ++seq_).text("at", rfc3339(now_ms())).text("kind", kind).text("owner", key.owner);
-  if (key.child.empty())
-    text.null("child");
-  else
-    text.text("child", key.child);
-  text.text("session", key.session).json("details", details);
+  text.number("seq", ++seq_).text("at", rfc3339(now_ms())).text("kind", kind);
+  write_key(text, key).json("details", details);
   ring_.push_back({seq_, std::string(kind), key.owner, text.take()});
   if (ring_.size() > defaults::event_ring) ring_.pop_front();
   for (auto const& each : subscribers_)

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
@@ -26,12 +27,7 @@ char const* kernel_view::state() const {
 
 std::string kernel_view::to_json() const {
   link::json_writer row;
-  row.text("kernel", kernel.text).text("owner", key.owner);
-  if (key.child.empty())
-    row.null("child");
-  else
-    row.text("child", key.child);
-  row.text("session", key.session).text("environment", environment).text("python", python).json("tools", "[]");
+  write_key(row.text("kernel", kernel.text), key).text("environment", environment).text("python", python).json("tools", "[]");
   row.integer("pid", pid).text("state", state()).flag("stale", false).number("memory_bytes", resident_bytes(pid));
   row.text("started_at", rfc3339(started_at));
   row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);

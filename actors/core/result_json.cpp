@@ -1,6 +1,7 @@
 #include "actors/core/result_json.hpp"
 
 #include "actors/base/clock.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
@@ -72,11 +73,7 @@ std::string notice_json(storage::notice_record const& notice) {
 std::string result_json(result_facts const& facts) {
   auto const& row = facts.row;
   link::json_writer out({}, 1024 + facts.out.head.size() + facts.err.head.size());
-  out.text("cell", row.cell.text).text("session", facts.key.session).text("owner", facts.key.owner);
-  if (facts.key.child.empty())
-    out.null("child");
-  else
-    out.text("child", facts.key.child);
+  write_key(out.text("cell", row.cell.text), facts.key);
   out.text("status", storage::to_string(row.status)).flag("final", storage::is_final(row.status));
   auto const whole = [](link::captured const& stream) { return stream.head.size() + stream.tail.size() >= stream.bytes; };
   out.text("stdout", joined(facts.out)).text("stderr", joined(facts.err));

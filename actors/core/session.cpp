@@ -7,6 +7,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/core/kernel.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -251,12 +252,7 @@ std::optional<kernel_view> session_state::kernel() const {
 std::string session_state::row() const {
   auto const view = kernel();
   link::json_writer out;
-  out.text("session", row_.key.session).text("owner", row_.key.owner);
-  if (row_.key.child.empty())
-    out.null("child");
-  else
-    out.text("child", row_.key.child);
-  out.text("state", state());
+  write_key(out, row_.key).text("state", state());
   out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
   if (view && !view->cell.empty())
     out.text("cell", view->cell);
@@ -273,12 +269,7 @@ std::string session_state::row() const {
 
 std::string stored_session_row(storage::session_record const& record, std::size_t notices) {
   link::json_writer out;
-  out.text("session", record.key.session).text("owner", record.key.owner);
-  if (record.key.child.empty())
-    out.null("child");
-  else
-    out.text("child", record.key.child);
-  out.text("state", "new").json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
+  write_key(out, record.key).text("state", "new").json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
   out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", 0);
   out.number("notices", notices).text("created_at", rfc3339(record.created_at));
   return out.take();

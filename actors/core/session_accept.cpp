@@ -5,6 +5,7 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
 #include "actors/core/kernel.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/handshake.hpp"
 #include "actors/link/json_writer.hpp"
@@ -178,12 +179,7 @@ void session_state::tell_accepted(live_cell& cell, arrival accepted) {
   publish("cell_accepted", cell_details(cell.row.cell));
   if (accepted.what.stream) {
     link::json_writer params;
-    params.text("owner", row_.key.owner);
-    if (row_.key.child.empty())
-      params.null("child");
-    else
-      params.text("child", row_.key.child);
-    params.text("session", row_.key.session).text("cell", cell.row.cell.text);
+    write_key(params, row_.key).text("cell", cell.row.cell.text);
     self->send(accepted.from.front, notification{accepted.from.connection, "cell.accepted", params.take()});
   }
   add_waiter(cell, accepted.from, accepted.what.wait_ms, accepted.what.stream, 0);

@@ -4,6 +4,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -87,15 +88,7 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
     offset = to.offset;
   }
   link::json_writer params({}, text.size() + 256);
-  params.text("owner", row_.key.owner);
-  if (row_.key.child.empty())
-    params.null("child");
-  else
-    params.text("child", row_.key.child);
-  params.text("session", row_.key.session)
-      .text("cell", cell.row.cell.text)
-      .number("seq", ++to.seq)
-      .text("stream", to_string(which));
+  write_key(params, row_.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).text("stream", to_string(which));
   // dropped_bytes stays last: a front adds what it had to drop itself.
   params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});

@@ -7,6 +7,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/version.hpp"
+#include "actors/core/key_json.hpp"
 #include "actors/core/result_json.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -74,12 +75,7 @@ result<std::string> list(context const& shared, list_notices const& what) {
   link::json_writer out;
   out.json("items", link::json_list(items, [](item const& each) {
              link::json_writer where;
-             where.text("owner", each.key->owner);
-             if (each.key->child.empty())
-               where.null("child");
-             else
-               where.text("child", each.key->child);
-             auto text = where.text("session", each.key->session).take();
+             auto text = write_key(where, *each.key).take();
              text.back() = ',';
              return text + notice_json(each.notice).substr(1);
            }));
