@@ -1,7 +1,6 @@
 // What `1+1` costs in a warm kernel: embedded and through the daemon's socket, beside the bare ping-pong and the kernel alone.
 // All take turns in one run, so that what else the machine does meets them alike. bench_cells [CELLS]
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -154,13 +153,5 @@ void run(std::size_t cells) {
 
 int main(int argc, char** argv) {
   using namespace holdfast::bench;
-  try {
-    print_machine("before");
-    run(argc > 1 ? std::stoul(argv[1]) : usual_cells);
-    print_machine("after");
-    return 0;
-  } catch (std::exception const& problem) {
-    std::fprintf(stderr, "bench_cells: %s\n", problem.what());
-    return 1;
-  }
+  return run_benchmark("bench_cells", argc, argv, usual_cells, run);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,13 +202,5 @@ void run(std::size_t kernels) {
 
 int main(int argc, char** argv) {
   using namespace holdfast::bench;
-  try {
-    print_machine("before");
-    run(argc > 1 ? std::stoul(argv[1]) : usual_kernels);
-    print_machine("after");
-    return 0;
-  } catch (std::exception const& problem) {
-    std::fprintf(stderr, "bench_kernels: %s\n", problem.what());
-    return 1;
-  }
+  return run_benchmark("bench_kernels", argc, argv, usual_kernels, run);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -92,6 +93,20 @@ inline void print_machine(char const* when) {
   if (::getloadavg(load, 1) != 1) return;
   std::printf("%s: %ld cores, load %.1f%s\n", when, cores, load[0],
               load[0] > 0.5 * static_cast<double>(cores) ? ": loaded, every figure is an upper bound" : "");
+}
+
+/// What main does: runs it with the number that was given, or the usual one, between two lines on the machine. Returns the exit status.
+template <class Run>
+int run_benchmark(char const* name, int argc, char** argv, std::size_t usual, Run&& run) {
+  try {
+    print_machine("before");
+    run(argc > 1 ? std::stoul(argv[1]) : usual);
+    print_machine("after");
+    return 0;
+  } catch (std::exception const& problem) {
+    std::fprintf(stderr, "%s: %s\n", name, problem.what());
+    return 1;
+  }
 }
 
 }  // namespace holdfast::bench
