@@ -129,8 +129,8 @@ result<std::uint64_t> client::send(std::string_view method, json::object params)
   envelope["params"] = std::move(params);
   auto line = json::serialize(envelope);
   if (line.size() > defaults::line_limit)
-    return fail(error_code::too_large, "cannot send " + std::string(method) + ": " + std::to_string(line.size()) +
-                                           " bytes, at most " + std::to_string(defaults::line_limit));
+    return fail(error_code::too_large, "cannot send " + std::string(method) + ": the request is " + std::to_string(line.size()) +
+                                           " bytes, wanted at most " + std::to_string(defaults::line_limit));
   line += '\n';
   std::string_view left = line;
   auto const deadline = steady_clock::now() + write_deadline;

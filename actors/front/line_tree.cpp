@@ -11,6 +11,7 @@
 #include <boost/json/value_stack.hpp>
 
 #include "actors/front/rpc.hpp"
+#include "actors/front/shown.hpp"
 
 namespace holdfast::front {
 namespace {
@@ -179,7 +180,7 @@ tl::expected<line_tree, std::string> parse_tree(std::string_view line) {
   if (read < line.size()) return tl::unexpected("at byte " + std::to_string(read) + ": text after the value");
   line_tree tree{parser.handler().release(), parser.handler().take_id_number()};
   if (count_keys(tree.root) != parser.handler().keys())
-    return tl::unexpected("the key '" + name_duplicate(line) + "' stands twice in one object");
+    return tl::unexpected("the key " + shown(name_duplicate(line)) + " stands twice in one object");
   return tree;
 }
 

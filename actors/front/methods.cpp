@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "actors/front/method_groups.hpp"
+#include "actors/front/shown.hpp"
 
 namespace holdfast::front {
 
@@ -30,24 +31,16 @@ method const* find_method(std::string_view name) {
 result<call> read_call(std::string_view name, boost::json::object const& params) {
   auto const* const called = find_method(name);
   if (called == nullptr)
-    return fail(error_code::unknown_method,
-                "unknown method '" + std::string(name.substr(0, 80)) + "'; rpc.discover lists the methods");
+    return fail(error_code::unknown_method, "unknown method " + shown(name) + "; rpc.discover lists the methods");
   for (auto const& given : params) {
     auto const key = std::string_view(given.key());
     auto const described =
         std::find_if(called->params.begin(), called->params.end(), [&](param const& each) { return each.name == key; });
-    if (described == called->params.end()) {
-      auto const shown = std::string(key.substr(0, 80));
-      return fail(error_code::invalid_params, "cannot accept " + std::string(name) + ": unknown param '" + shown + "'",
-                  boost::json::object{{"param", shown}});
-    }
+    if (described == called->params.end()) return refuse_unknown(name, called->params, key);
     if (auto checked = check_param(name, *described, given.value()); !checked) return tl::unexpected(std::move(checked.error()));
   }
   for (auto const& each : called->params) {
-    if (each.required && !params.contains(each.name))
-      return fail(error_code::invalid_params,
-                  "cannot accept " + std::string(name) + ": param '" + std::string(each.name) + "' is missing",
-                  boost::json::object{{"param", each.name}});
+    if (each.required && !params.contains(each.name)) return refuse_missing(name, each);
   }
   return called->build(arguments(called->params, params));
 }

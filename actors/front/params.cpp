@@ -5,13 +5,14 @@
 
 #include <boost/json/array.hpp>
 
+#include "actors/front/shown.hpp"
+
 namespace holdfast::front {
 namespace {
 
 namespace json = boost::json;
 
 constexpr std::size_t max_id_bytes = 128;
-constexpr std::size_t max_shown_bytes = 80;  // of a refused value, in an error's text
 
 std::string join(std::vector<std::string_view> const& words) {
   std::string text;
@@ -19,58 +20,44 @@ std::string join(std::vector<std::string_view> const& words) {
   return text;
 }
 
+json::array as_array(std::vector<std::string_view> const& words) {
+  json::array known;
+  for (auto word : words) known.emplace_back(word);
+  return known;
+}
+
 tl::unexpected<error> refuse(std::string_view method, param const& described, std::string const& found, std::string const& wanted,
                              error_code code = error_code::invalid_params) {
   auto const name = std::string(described.name);
-  return fail(code, "cannot accept " + std::string(method) + ": " + name + " is " + found + ", wanted " + wanted,
+  return fail(code, "cannot accept " + std::string(method) + ": " + name + " " + found + ", wanted " + wanted,
               json::object{{"param", name}});
-}
-
-std::string shown(std::string_view text) {
-  if (text.size() <= max_shown_bytes) return "'" + std::string(text) + "'";
-  return "a string of " + std::to_string(text.size()) + " bytes";
-}
-
-std::string shown(json::value const& value) {
-  switch (value.kind()) {
-    case json::kind::null: return "null";
-    case json::kind::bool_: return "a boolean";
-    case json::kind::int64: return std::to_string(value.get_int64());
-    case json::kind::uint64: return std::to_string(value.get_uint64());
-    case json::kind::double_: return "a number with a fraction or beyond 64 bits";
-    case json::kind::string: return "a string";
-    case json::kind::array: return "a list";
-    case json::kind::object: return "an object";
-  }
-  return "unknown";
 }
 
 /// The size and the absence of NUL: a path, a program or a variable cannot hold one.
 result<void> check_text(std::string_view method, param const& described, std::string_view text) {
   auto const least = static_cast<std::size_t>(described.least), most = static_cast<std::size_t>(described.most);
   if (text.size() > most)
-    return refuse(method, described, std::to_string(text.size()) + " bytes", "at most " + std::to_string(most) + " bytes",
-                  described.beyond);
-  if (text.size() < least) return refuse(method, described, "empty", "at least " + std::to_string(least) + " bytes");
+    return refuse(method, described, "is " + std::to_string(text.size()) + " bytes", wanted_of(described), described.beyond);
+  if (text.size() < least) return refuse(method, described, "is empty", wanted_of(described));
   if (described.type != param_type::code && text.find('\0') != text.npos)
-    return refuse(method, described, "a string with a NUL", "one without");
-  if (described.type == param_type::path && text.front() != '/') return refuse(method, described, shown(text), "an absolute path");
+    return refuse(method, described, "has a NUL", wanted_of(described));
+  if (described.type == param_type::path && text.front() != '/')
+    return refuse(method, described, "is " + shown(text), wanted_of(described));
   return {};
 }
 
-result<void> check_word(std::string_view method, param const& described, std::string_view word) {
+/// `holds`: "is" for the param itself, "holds" for an item of it.
+result<void> check_word(std::string_view method, param const& described, std::string_view word, std::string const& holds) {
   auto const& words = described.words;
   if (std::find(words.begin(), words.end(), word) != words.end()) return {};
-  auto refused = refuse(method, described, shown(word), words.size() == 1 ? std::string(words.front()) : "one of: " + join(words));
-  json::array known;
-  for (auto allowed : words) known.emplace_back(allowed);
-  refused.value().data["known"] = std::move(known);
+  auto refused = refuse(method, described, holds + " " + shown(word), wanted_of(described));
+  refused.value().data["known"] = as_array(words);
   return refused;
 }
 
-result<void> check_id(std::string_view method, param const& described, std::string_view text) {
+result<void> check_id(std::string_view method, param const& described, std::string_view text, std::string const& holds) {
   if (is_client_id(text)) return {};
-  return refuse(method, described, shown(text), "1 to 128 characters of A-Z a-z 0-9 . _ : -");
+  return refuse(method, described, holds + " " + (text.empty() ? "an empty string" : shown(text)), wanted_of(described));
 }
 
 bool is_variable_name(std::string_view name) {
@@ -84,40 +71,37 @@ result<void> check_variables(std::string_view method, param const& described, js
   for (auto const& member : variables) {
     auto const name = std::string_view(member.key());
     if (!is_variable_name(name))
-      return refuse(method, described, "an object with the name " + shown(name),
+      return refuse(method, described, "has the name " + shown(name),
                     "names of 1 to 256 letters, digits and _ that do not begin with a digit");
     if (!member.value().is_string())
-      return refuse(method, described, "an object with " + std::string(name) + " as " + shown(member.value()), "strings only");
+      return refuse(method, described, "has " + std::string(name) + " as " + shown(member.value()), "a string");
     auto const& text = member.value().get_string();
-    if (text.find('\0') != text.npos)
-      return refuse(method, described, "an object with a NUL in " + std::string(name), "strings without");
+    if (text.find('\0') != text.npos) return refuse(method, described, "has a NUL in " + std::string(name), "a string without");
     bytes += name.size() + text.size() + 2;
   }
   if (bytes > static_cast<std::size_t>(described.most))
-    return refuse(method, described, std::to_string(bytes) + " bytes",
-                  "at most " + std::to_string(described.most) + " bytes in all", described.beyond);
+    return refuse(method, described, "is " + std::to_string(bytes) + " bytes", wanted_of(described), described.beyond);
   return {};
 }
 
 result<void> check_list(std::string_view method, param const& described, json::array const& list) {
   if (list.size() > static_cast<std::size_t>(described.most))
-    return refuse(method, described, "a list of " + std::to_string(list.size()), "at most " + std::to_string(described.most),
-                  described.beyond);
+    return refuse(method, described, "holds " + std::to_string(list.size()) + " items",
+                  "at most " + std::to_string(described.most) + " in one request", described.beyond);
   for (auto const& item : list) {
-    if (!item.is_string()) return refuse(method, described, "a list with " + shown(item), "strings only");
+    if (!item.is_string()) return refuse(method, described, "holds " + shown(item), wanted_of(described));
     auto const text = std::string_view(item.get_string());
-    auto checked = described.type == param_type::ids ? check_id(method, described, text) : check_word(method, described, text);
+    auto checked = described.type == param_type::ids ? check_id(method, described, text, "holds")
+                                                     : check_word(method, described, text, "holds");
     if (!checked) return checked;
   }
   return {};
 }
 
 result<void> check_integer(std::string_view method, param const& described, json::value const& given) {
-  auto const wanted = "an integer from " + std::to_string(described.least) + " to " + std::to_string(described.most);
-  if (!given.is_int64()) return refuse(method, described, shown(given), wanted);
-  auto const number = given.get_int64();
-  if (number < described.least || number > described.most) return refuse(method, described, std::to_string(number), wanted);
-  return {};
+  auto const is_in_range = given.is_int64() && given.get_int64() >= described.least && given.get_int64() <= described.most;
+  if (is_in_range) return {};
+  return refuse(method, described, "is " + shown(given), wanted_of(described));
 }
 
 }  // namespace
@@ -151,6 +135,43 @@ std::string limits_of(param const& described) {
   return "";
 }
 
+std::string wanted_of(param const& described) {
+  constexpr std::string_view id_text = "1 to 128 characters of A-Z a-z 0-9 . _ : -";
+  auto const least = std::to_string(described.least), most = std::to_string(described.most);
+  std::string text;
+  switch (described.type) {
+    case param_type::integer: text = "an integer from " + least + " to " + most; break;
+    case param_type::text:
+      text = "a string of " + (described.least > 0 ? least + " to " : "at most ") + most + " bytes without NUL";
+      break;
+    case param_type::code: text = "a string of at most " + most + " bytes"; break;
+    case param_type::path: text = "an absolute path of at most " + most + " bytes without NUL"; break;
+    case param_type::id: text = "an id: " + std::string(id_text); break;
+    case param_type::word:
+      text = described.words.size() == 1 ? std::string(described.words.front()) : "one of: " + join(described.words);
+      break;
+    case param_type::word_list: text = "a list of these: " + join(described.words); break;
+    case param_type::ids: text = "a list of at most " + most + " ids: each " + std::string(id_text); break;
+    case param_type::variables: text = "an object of strings, at most " + most + " bytes in all"; break;
+    case param_type::boolean: text = "true or false"; break;
+  }
+  return text;
+}
+
+tl::unexpected<error> refuse_unknown(std::string_view method, std::vector<param> const& described, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (auto const& each : described) known.push_back(each.name);
+  return fail(
+      error_code::invalid_params,
+      "cannot accept " + std::string(method) + ": unknown param " + shown(name) + "; it takes " +
+          (known.empty() ? "none" : join(known)),
+      json::object{{"param", name.size() <= max_shown_bytes ? std::string(name) : shown(name)}, {"known", as_array(known)}});
+}
+
+tl::unexpected<error> refuse_missing(std::string_view method, param const& described) {
+  return refuse(method, described, "is missing", wanted_of(described));
+}
+
 result<void> check_param(std::string_view method, param const& described, json::value const& given) {
   if (given.is_null() && !described.required && described.fallback.is_null()) return {};
   auto const is = [&](std::string_view type) {
@@ -163,14 +184,10 @@ result<void> check_param(std::string_view method, param const& described, json::
     }
   };
   if (described.type == param_type::integer) return check_integer(method, described, given);
-  auto const type = json_type(described.type);
-  if (!is(type)) {
-    auto const article = type.front() == 'a' || type.front() == 'o' ? "an " : "a ";
-    return refuse(method, described, shown(given), article + std::string(type));
-  }
+  if (!is(json_type(described.type))) return refuse(method, described, "is " + shown(given), wanted_of(described));
   switch (described.type) {
-    case param_type::id: return check_id(method, described, given.get_string());
-    case param_type::word: return check_word(method, described, given.get_string());
+    case param_type::id: return check_id(method, described, given.get_string(), "is");
+    case param_type::word: return check_word(method, described, given.get_string(), "is");
     case param_type::variables: return check_variables(method, described, given.get_object());
     case param_type::ids:
     case param_type::word_list: return check_list(method, described, given.get_array());

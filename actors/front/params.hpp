@@ -46,6 +46,13 @@ struct param {
 /// Such as "1 to 1000" or "at most 1048576 bytes"; empty when the type says it all.
 std::string limits_of(param const& described);
 
+/// The same as the end of an error's text: "an integer from 1 to 1000".
+std::string wanted_of(param const& described);
+
+/// A param that the method does not have; the error names it and those that it has.
+tl::unexpected<error> refuse_unknown(std::string_view method, std::vector<param> const& described, std::string_view name);
+/// A required param that was left out; the error says what is wanted.
+tl::unexpected<error> refuse_missing(std::string_view method, param const& described);
 /// Whether the value may stand for the param. The error names param, found, wanted.
 result<void> check_param(std::string_view method, param const& described, boost::json::value const& given);
 

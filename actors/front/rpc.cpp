@@ -4,6 +4,7 @@
 #include <boost/json/value.hpp>
 
 #include "actors/front/line_tree.hpp"
+#include "actors/front/shown.hpp"
 
 namespace holdfast::front {
 namespace {
@@ -27,19 +28,19 @@ std::string describe_missing_id(json::object const& envelope) {
   if (id == nullptr) return "a request needs an id: without one nobody could be told what became of it";
   if (id->is_string() || id->is_number())
     return "the id is longer than " + std::to_string(max_request_id_bytes) + " bytes; use a shorter one";
-  return "the id is a " + std::string(to_string(id->kind())) + ", wanted a number or a string";
+  return "the id is " + shown(*id) + ", wanted a number or a string";
 }
 
 }  // namespace
 
 tl::expected<request, rejected> parse_request(std::string_view line) {
   auto tree = parse_tree(line);
-  if (!tree) return reject("null", error_code::parse_error, "cannot read the line as JSON " + tree.error());
+  if (!tree) return reject("null", error_code::parse_error, "cannot read the line as JSON: " + tree.error());
   if (tree->root.is_array()) return reject("null", error_code::invalid_request, "batches are refused; send one request a line");
   auto* envelope = tree->root.if_object();
   if (envelope == nullptr)
     return reject("null", error_code::invalid_request,
-                  "the line is a " + std::string(to_string(tree->root.kind())) + ", wanted an object");
+                  "the line is " + shown(tree->root) + ", wanted an object with jsonrpc, id, method and params");
 
   auto id = id_text(*envelope, tree->id_number);
   if (id.empty()) return reject("null", error_code::invalid_request, describe_missing_id(*envelope));
@@ -52,22 +53,20 @@ tl::expected<request, rejected> parse_request(std::string_view line) {
     if (key == "jsonrpc") {
       versioned = value.is_string() && value.get_string() == "2.0";
     } else if (key == "method") {
-      if (!value.is_string()) return reject(id, error_code::invalid_request, "the method is not a string");
+      if (!value.is_string()) return reject(id, error_code::invalid_request, "the method is " + shown(value) + ", wanted a string");
       found.method = std::string_view(value.get_string());
     } else if (key == "params") {
       if (value.is_array())
         return reject(id, error_code::invalid_params, "params are given by position, wanted by name: an object");
-      if (!value.is_object())
-        return reject(id, error_code::invalid_request,
-                      "params is a " + std::string(to_string(value.kind())) + ", wanted an object");
+      if (!value.is_object()) return reject(id, error_code::invalid_request, "params is " + shown(value) + ", wanted an object");
       found.params = std::move(value.get_object());
     } else {
       return reject(id, error_code::invalid_request,
-                    "unknown member '" + std::string(key.substr(0, 80)) + "'; a request has jsonrpc, id, method and params");
+                    "unknown member " + shown(key) + "; a request has jsonrpc, id, method and params");
     }
   }
-  if (!versioned) return reject(id, error_code::invalid_request, "jsonrpc is missing or not \"2.0\"");
-  if (found.method.empty()) return reject(id, error_code::invalid_request, "the method is missing");
+  if (!versioned) return reject(id, error_code::invalid_request, R"(jsonrpc is missing or another version, wanted "2.0")");
+  if (found.method.empty()) return reject(id, error_code::invalid_request, "the method is missing; rpc.discover lists the methods");
   found.id = std::move(id);
   return found;
 }

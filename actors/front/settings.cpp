@@ -25,7 +25,9 @@ result<config> merge_settings(gateway::config const& given) {
   if (!merged) return merged;
   for (auto const& ignored : merged->ignored_variables)
     for (auto const& [key, value] : given.settings)
-      if (variable_of(key) == ignored) return fail(error_code::invalid_params, "unknown setting '" + key + "'", {{"param", key}});
+      if (variable_of(key) == ignored)
+        return fail(error_code::invalid_params,
+                    "cannot take the settings: unknown key '" + key + "'; the keys are those of config.toml", {{"param", key}});
   return merged;
 }
 

@@ -131,6 +131,22 @@ TEST_CASE("JSON that is no request is refused, with its id when there is one") {
   }
 }
 
+TEST_CASE("a refused line is told what was found and what is wanted") {
+  auto const request = [](std::string const& members) { return R"({"jsonrpc":"2.0","id":1)" + members + "}"; };
+
+  for (auto const& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {"7", "the line is 7, wanted an object with jsonrpc, id, method and params"},
+           {with_id("true"), "the id is true, wanted a number or a string"},
+           {request(""), "the method is missing; rpc.discover lists the methods"},
+           {request(R"(,"method":["run"])"), "the method is a list, wanted a string"},
+           {request(R"(,"method":"run","params":"1")"), "params is '1', wanted an object"},
+           {request(R"(,"method":"run","param":{})"), "unknown member 'param'; a request has jsonrpc, id, method and params"},
+           {R"({"id":1,"method":"status"})", R"(jsonrpc is missing or another version, wanted "2.0")"},
+           {request(R"(,"id":2)"), "cannot read the line as JSON: the key 'id' stands twice in one object"},
+       })
+    CHECK(message_of(line) == message);
+}
+
 TEST_CASE("params by position are invalid params") {
   CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"run","params":["1"]})") == error_code::invalid_params);
 }
