@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 
 #include "actors/base/version.hpp"
+#include "actors/front/objects.hpp"
 #include "bin/holdfast/exit_codes.hpp"
 #include "bin/holdfast/help.hpp"
+#include "bin/holdfast/usage.hpp"
 
 namespace holdfast::cli {
 
@@ -16,6 +18,9 @@ void scope::add_to(boost::json::object& params) const {
 }
 
 namespace {
+
+constexpr std::int64_t longest_timeout_seconds = 365 * 24 * 3600;  // the daemon takes no longer one
+constexpr std::int64_t largest_seq = (std::int64_t{1} << 53) - 1;  // nor a larger number of an event
 
 /// CLI11 writes into fields; each command has its struct here, and the one that was named is taken at the end.
 struct parser {
@@ -46,18 +51,21 @@ struct parser {
   CLI::App* add(char const* name, std::string_view what, std::string_view examples) {
     auto* command = app.add_subcommand(name, std::string(what));
     command->set_help_flag("-h,--help", "show this help");
-    command->footer("\nExamples:\n" + std::string(examples));
+    command->footer("Examples:\n" + std::string(examples) + "\n--home DIR and --json, as in holdfast --help, may stand here too.");
+    command->group("Commands");
     command->fallthrough();  // --home and --json may stand behind the command too
     return command;
   }
   static void add_scope(CLI::App* command, scope& where) {
-    command->add_option("-s,--session", where.session, "the session [default]")->type_name("SESSION");
-    command->add_option("-o,--owner", where.owner, "the owner of the session [default]")->type_name("OWNER");
+    command->add_option("-s,--session", where.session, "the session [\"default\"]")->type_name("SESSION");
+    command->add_option("-o,--owner", where.owner, "the owner of the session [\"default\"]")->type_name("OWNER");
   }
   static void add_limit(CLI::App* command, std::int64_t& limit) {
-    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000).description(""));
+    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")->type_name("N")->check(whole_number(1, 1000));
+  }
+  static void add_words(CLI::App* command, char const* name, std::optional<std::string>& field, std::string const& type,
+                        std::vector<std::string_view> words) {
+    command->add_option(name, field, "only these, one of: " + joined(words))->type_name(type)->check(one_of(words));
   }
   void add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {
     auto* command = add(name, what, examples);
@@ -82,7 +90,6 @@ parser::parser() {
       ->type_name("DIR");
   app.add_flag("--json", result.json, "print one JSON document instead");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  app.get_formatter()->label("Subcommands", "Commands");
   app.require_subcommand(1);
   app.footer(std::string(help::exit_codes));
   add_run();
@@ -96,13 +103,14 @@ void parser::add_run() {
   add_scope(c, run.where);
   c->add_option("-E,--environment", environment, "where the kernel lives: only local is built")
       ->type_name("ENVIRONMENT")
-      ->check(CLI::IsMember({"local"}).description(""));
+      ->check(one_of({"local"}));
   c->add_option("-e,--env", variables, "a variable for a fresh kernel (repeatable)")->type_name("K=V")->allow_extra_args(false);
   c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")
       ->type_name("P");
-  c->add_option("--timeout", timeout_seconds, "the cell's deadline in seconds from its start, 0 for none [cell_timeout_seconds, 300]")
+  c->add_option("--timeout", timeout_seconds,
+                "the cell's deadline in seconds from its start, 0 for none [cell_timeout_seconds, 300]")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e9).description(""));
+      ->check(seconds_up_to(longest_timeout_seconds));
   c->add_flag("--reset", run.reset, "end the session's kernel first: start with an empty namespace");
   c->add_option("--cell", run.cell, "the cell's id; one that has run is answered from its record [a new one]")->type_name("ID");
   c->add_flag("--detach", run.detach, "print the cell's id once it is accepted, and end");
@@ -122,9 +130,7 @@ void parser::add_cell_commands() {
 
   c = add("cells", "list the cells of a session, newest first", help::cells_examples);
   add_scope(c, cells.where);
-  c->add_option("--status", cells.status, "only these: queued running ok error exit timeout interrupted lost")
-      ->type_name("STATUS")
-      ->check(CLI::IsMember({"queued", "running", "ok", "error", "exit", "timeout", "interrupted", "lost"}).description(""));
+  add_words(c, "--status", cells.status, "STATUS", front::cell_statuses());
   add_limit(c, cells.limit);
 
   c = add("cell", "show a cell: its status, output and result as they are now", help::cell_examples);
@@ -139,7 +145,7 @@ void parser::add_cell_commands() {
 void parser::add_list_commands() {
   auto* c = add("sessions", "list sessions, newest first", help::sessions_examples);
   c->add_option("-o,--owner", sessions.owner, "only this owner's [all]")->type_name("OWNER");
-  c->add_option("--state", sessions.state, "only these: new starting idle busy unreachable")->type_name("STATE");
+  add_words(c, "--state", sessions.state, "STATE", front::session_states());
   add_limit(c, sessions.limit);
   add_session_command("session", "show a session", help::session_examples, session.where);
   add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples,
@@ -150,21 +156,25 @@ void parser::add_list_commands() {
   c->alias("ps");
   c->add_option("-o,--owner", kernels.owner, "only this owner's [all]")->type_name("OWNER");
   c->add_option("-s,--session", kernels.session, "only this session's [all]")->type_name("SESSION");
-  c->add_option("--state", kernels.state, "only these: starting idle busy unreachable")->type_name("STATE");
+  add_words(c, "--state", kernels.state, "STATE", front::kernel_states());
   add_limit(c, kernels.limit);
   c = add("kernel", "show a kernel, or end it", help::kernel_examples);
   c->add_option("KERNEL", kernel.kernel, "the kernel's id")->type_name("")->required();
   c->add_flag("--stop", kernel.stop, "end it; refused while it is busy");
 
   c = add("notices", "list what sessions have not been told yet, oldest first", help::notices_examples);
-  c->add_option("-o,--owner", notices.owner, "the owner [default]")->type_name("OWNER");
+  c->add_option("-o,--owner", notices.owner, "the owner [\"default\"]")->type_name("OWNER");
   c->add_option("-s,--session", notices.session, "only this session's [all]")->type_name("SESSION");
   c->add_flag("--ack", notices.ack, "these are known now: do not tell them again");
   add_limit(c, notices.limit);
-  c = add("events", "show what has happened in the daemon since it started, oldest first", help::events_examples);
+  c = add("events", "show what has happened in the daemon since it started, oldest first",
+          std::string(help::events_examples) + "\nKinds:" + lines_of(front::event_kinds()));
   c->add_option("-o,--owner", events.owner, "only this owner's [all]")->type_name("OWNER");
-  c->add_option("-t,--type", events.types, "only this kind (repeatable)")->type_name("KIND")->allow_extra_args(false);
-  c->add_option("--since", events.since, "only those after this number")->type_name("SEQ");
+  c->add_option("-t,--type", events.types, "only this kind (repeatable); they are named below")
+      ->type_name("KIND")
+      ->allow_extra_args(false)
+      ->check(one_of(front::event_kinds()));
+  c->add_option("--since", events.since, "only those after this number")->type_name("SEQ")->check(whole_number(0, largest_seq));
   c->add_flag("-f,--follow", events.follow, "go on; with --json one document a line");
 }
 
@@ -172,7 +182,7 @@ void parser::add_service_commands() {
   auto* c = add("serve", "be the daemon of a home, in the foreground", help::serve_examples);
   c->add_option("--ready-fd", serve.ready_fd, "write one line to this descriptor when ready, or why not")
       ->type_name("N")
-      ->check(CLI::Range(3, 1'000'000).description(""));
+      ->check(whole_number(3, 1'000'000));
   c = add("status", "show the daemon", help::status_examples);
   c->add_flag("--pid", status.only_pid, "print its process id only");
   add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
@@ -247,7 +257,7 @@ std::variant<invocation, parse_end> parse(int argc, char const* const* argv) {
   } catch (CLI::ParseError const& problem) {
     auto const named = line.app.get_subcommands();
     auto const about = named.empty() ? std::string() : named.front()->get_name() + " ";
-    return parse_end{"holdfast: " + std::string(problem.what()) + "\nsee: holdfast " + about + "--help\n", exit_usage};
+    return parse_end{"holdfast: " + in_words(line.app, problem) + "\nsee: holdfast " + about + "--help\n", exit_usage};
   }
 }
 

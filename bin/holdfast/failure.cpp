@@ -1,5 +1,8 @@
 #include "bin/holdfast/failure.hpp"
 
+#include <string_view>
+#include <utility>
+
 #include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/exit_codes.hpp"
@@ -8,9 +11,23 @@
 
 namespace holdfast::cli {
 
+namespace {
+
+/// The daemon's advice names methods of its protocol; here the commands for them are known.
+std::string in_commands(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {{"; cell.list ", "; holdfast cells "},
+                                                                     {"; kernel.list ", "; holdfast kernels "},
+                                                                     {"; session.list ", "; holdfast sessions "}};
+  for (auto const& [method, command] : names)
+    if (auto const at = text.find(method); at != text.npos) text.replace(at, method.size(), command);
+  return text;
+}
+
+}  // namespace
+
 int show_failure(error const& problem, bool json) {
   if (json) write_out(boost::json::serialize(boost::json::object{{"error", to_json(problem)}}) + "\n");
-  complain(one_line(problem.message));
+  complain(one_line(in_commands(problem.message)));
   return code_of_error(problem);
 }
 

@@ -14,7 +14,7 @@ inline constexpr std::string_view summary =
     "  holdfast stop                stops the daemon; kernels and what runs in them go on\n";
 
 inline constexpr std::string_view exit_codes =
-    "\nExit codes:\n"
+    "Exit codes:\n"
     "  0    ok, or accepted\n"
     "  1    the cell raised an exception\n"
     "  2    usage: the command line, or a parameter that the daemon does not take\n"
@@ -82,6 +82,9 @@ inline constexpr std::string_view serve_examples =
 inline constexpr std::string_view status_examples =
     "  holdfast status\n"
     "  kill -9 \"$(holdfast status --pid)\"                        what a running cell survives\n";
-inline constexpr std::string_view stop_examples = "  holdfast stop\n";
+inline constexpr std::string_view stop_examples =
+    "  holdfast stop\n"
+    "\n"
+    "A kernel that lives on is ended by holdfast kernel KERNEL --stop, or with its session by holdfast close SESSION.\n";
 
 }  // namespace holdfast::cli::help

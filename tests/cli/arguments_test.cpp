@@ -97,6 +97,34 @@ TEST_CASE("what is not built, not known or not complete is a usage error") {
   }
 }
 
+TEST_CASE("a usage error says what was found and what is wanted") {
+  for (auto const& [words, text] : std::vector<std::pair<std::vector<char const*>, std::string>>{
+           {{}, "a command is missing\nsee: holdfast --help"},
+           {{"sesions"}, "there is no command sesions\nsee: holdfast --help"},
+           {{"--jsno", "status"}, "status has no option --jsno\nsee: holdfast status --help"},
+           {{"--jsno"}, "there is no option --jsno\nsee: holdfast --help"},
+           {{"run", "x", "=", "1"}, "run takes no further argument: found '='; the code is one argument: quote it\nsee: holdfast run --help"},
+           {{"run", "-t", "5", "1"}, "run has no option -t\nsee: holdfast run --help"},
+           {{"status", "now"}, "status takes no further argument: found 'now'\nsee: holdfast status --help"},
+           {{"run", "--timeout", "soon", "1"},
+            "--timeout: found 'soon', wanted a number of seconds from 0 to 31536000\nsee: holdfast run --help"},
+           {{"run", "-E", "moon", "1"}, "--environment: found 'moon', wanted local\nsee: holdfast run --help"},
+           {{"cells", "-n", "0"}, "--limit: found '0', wanted a whole number from 1 to 1000\nsee: holdfast cells --help"},
+           {{"kernels", "--state", "fine"},
+            "--state: found 'fine', wanted one of: starting idle busy unreachable\nsee: holdfast kernels --help"},
+           {{"events", "--since", "-1"},
+            "--since: found '-1', wanted a whole number from 0 to 9007199254740991\nsee: holdfast events --help"},
+           {{"run", "1", "-s"}, "--session needs a value\nsee: holdfast run --help"},
+           {{"wait"}, "CELL is missing\nsee: holdfast wait --help"},
+       })
+    CHECK(refused(words).text == "holdfast: " + text + "\n");
+}
+
+TEST_CASE("the help of a list names the words that it takes") {
+  CHECK(refused({"help", "events"}).text.find("kernel_started") != std::string::npos);
+  CHECK(refused({"help", "cells"}).text.find("interrupted") != std::string::npos);
+}
+
 TEST_CASE("ps is kernels") { CHECK(parsed_as<kernels_arguments>({"ps", "-s", "s1"}).session == "s1"); }
 
 TEST_CASE("a session is named by its place or by -s") {
