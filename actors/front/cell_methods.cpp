@@ -19,85 +19,92 @@ param offset_param(std::string_view sentence) {
   return {.name = "offset", .type = param_type::integer, .fallback = 0, .least = 0, .most = max_offset, .sentence = sentence};
 }
 
+std::vector<param> run_params() {
+  return with_session({
+      {.name = "code",
+       .type = param_type::code,
+       .required = true,
+       .most = max_code_bytes,
+       .beyond = error_code::too_large,
+       .sentence = "Python source; it is not looked at before it runs"},
+      {.name = "cell",
+       .type = param_type::id,
+       .sentence = "an id that never runs twice in this session; null: a new one, c- and a ULID"},
+      {.name = "environment",
+       .type = param_type::word,
+       .words = {"local"},
+       .sentence = "where the kernel lives; null: as last time, at first local"},
+      {.name = "python",
+       .type = param_type::text,
+       .least = 1,
+       .most = 4096,
+       .sentence = "the interpreter, a path or a name on PATH; null: as last time, at first the configured one"},
+      {.name = "cwd",
+       .type = param_type::path,
+       .least = 1,
+       .most = 4096,
+       .sentence = "working directory of a fresh kernel; null: the home directory"},
+      {.name = "env",
+       .type = param_type::variables,
+       .most = max_variables_bytes,
+       .beyond = error_code::too_large,
+       .sentence = "environment variables that a fresh kernel gets besides the usual ones"},
+      {.name = "timeout_ms",
+       .type = param_type::integer,
+       .fallback = 300'000,
+       .least = 0,
+       .most = max_duration_ms,
+       .sentence = "deadline from the cell's start, not from the queue; 0: none; the default is the setting cell_timeout_seconds"},
+      wait_param("how long this call blocks; then it answers with the cell still queued or running, and the cell goes on; "
+                 "null: until it is final"),
+      {.name = "reset",
+       .type = param_type::boolean,
+       .fallback = false,
+       .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
+      {.name = "if_kernel", .type = param_type::id, .sentence = "run only if the session still has this kernel"},
+      stream_param("notify `cell.accepted` and `cell.stream` on this connection, all before the answer"),
+  });
+}
+
+call build_run(arguments const& given) {
+  run_cell run;
+  run.cell = cell_id(given.text("cell"));
+  run.code = given.text("code");
+  run.environment = given.optional_text("environment");
+  run.python = given.optional_text("python");
+  run.cwd = given.optional_text("cwd");
+  run.env = given.variables("env");
+  run.timeout_ms = given.integer("timeout_ms");
+  run.wait_ms = given.optional_integer("wait_ms");
+  run.reset = given.flag("reset");
+  if (auto kernel = given.optional_text("if_kernel")) run.if_kernel = kernel_id(*kernel);
+  run.stream = given.flag("stream");
+  return to_session(given, std::move(run));
+}
+
 method run_method() {
   return {
       .name = "run",
       .sentence =
           "Accepts a cell and runs it in the session's kernel, which is started if there is none. The same id with the same code "
           "is answered from the record: it never runs twice.",
-      .params = with_session({
-          {.name = "code",
-           .type = param_type::code,
-           .required = true,
-           .most = max_code_bytes,
-           .beyond = error_code::too_large,
-           .sentence = "Python source; it is not looked at before it runs"},
-          {.name = "cell",
-           .type = param_type::id,
-           .sentence = "an id that never runs twice in this session; null: a new one, c- and a ULID"},
-          {.name = "environment",
-           .type = param_type::word,
-           .words = {"local"},
-           .sentence = "where the kernel lives; null: as last time, at first local"},
-          {.name = "python",
-           .type = param_type::text,
-           .least = 1,
-           .most = 4096,
-           .sentence = "the interpreter, a path or a name on PATH; null: as last time, at first the configured one"},
-          {.name = "cwd",
-           .type = param_type::path,
-           .least = 1,
-           .most = 4096,
-           .sentence = "working directory of a fresh kernel; null: the home directory"},
-          {.name = "env",
-           .type = param_type::variables,
-           .most = max_variables_bytes,
-           .beyond = error_code::too_large,
-           .sentence = "environment variables that a fresh kernel gets besides the usual ones"},
-          {.name = "timeout_ms",
-           .type = param_type::integer,
-           .fallback = 300'000,
-           .least = 0,
-           .most = max_duration_ms,
-           .sentence = "deadline from the cell's start, not from the queue; 0: none"},
-          wait_param("how long this call blocks; then it answers with the cell still queued or running, and the cell goes on; "
-                     "null: until it is final"),
-          {.name = "reset",
-           .type = param_type::boolean,
-           .fallback = false,
-           .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
-          {.name = "if_kernel", .type = param_type::id, .sentence = "run only if the session still has this kernel"},
-          stream_param("notify `cell.accepted` and `cell.stream` on this connection, all before the answer"),
-      }),
+      .params = run_params(),
       .result = {"result", false, "the cell's result, final or as it stands after wait_ms"},
       .errors = {error_code::cell_conflict, error_code::cell_expired, error_code::at_capacity, error_code::queue_full,
                  error_code::start_failed, error_code::unreachable, error_code::too_large, error_code::kernel_changed},
       .examples =
           {{R"({"code": "x = 20\nprint('hello')\nx + 1", "cell": "first", "cwd": "/tmp"})",
-            R"({"cell": "first", "session": "default", "owner": "default", "child": null, "replayed": false, "status": "ok", "final": true,
+            R"({"replayed": false, "cell": "first", "owner": "default", "child": null, "session": "default", "status": "ok", "final": true,
  "stdout": "hello\n", "stderr": "", "stdout_bytes": 6, "stderr_bytes": 0, "stdout_truncated": false, "stderr_truncated": false,
- "value": "21", "error": null, "exit_code": null, "death": null, "queued_at": "2026-01-31T12:00:00.000Z",
- "started_at": "2026-01-31T12:00:00.004Z", "finished_at": "2026-01-31T12:00:00.005Z", "duration_ms": 1, "notices": [],
+ "value": "21", "displays": [], "error": null, "exit_code": null, "death": null, "queued_at": "2026-01-31T12:00:00.000Z",
+ "started_at": "2026-01-31T12:00:00.004Z", "finished_at": "2026-01-31T12:00:00.005Z", "duration_ms": 1,
+ "tool_calls": 0, "fallback": null, "notices": [],
  "kernel": {"id": "k-01KGA5DT00000000000000000K", "pid": 4711, "environment": "local", "python": "/usr/bin/python3", "reason": "first",
             "reused": false, "restored": false, "state_lost": false, "state_reset": false, "ended": false, "execution_count": 1,
-            "note": null}})"},
+            "skipped": [], "note": null}})"},
            {R"({"code": "while True: pass", "cell": "endless", "wait_ms": 100})",
             R"({"cell": "endless", "status": "running", "final": false})"}},
-      .build = [](arguments const& given) {
-        run_cell run;
-        run.cell = cell_id(given.text("cell"));
-        run.code = given.text("code");
-        run.environment = given.optional_text("environment");
-        run.python = given.optional_text("python");
-        run.cwd = given.optional_text("cwd");
-        run.env = given.variables("env");
-        run.timeout_ms = given.integer("timeout_ms");
-        run.wait_ms = given.optional_integer("wait_ms");
-        run.reset = given.flag("reset");
-        if (auto kernel = given.optional_text("if_kernel")) run.if_kernel = kernel_id(*kernel);
-        run.stream = given.flag("stream");
-        return to_session(given, std::move(run));
-      }};
+      .build = build_run};
 }
 
 method get_method() {

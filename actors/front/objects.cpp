@@ -91,8 +91,8 @@ std::vector<field> listed_notice_fields() {
   return all;
 }
 
-std::vector<object_description> all_objects() {
-  std::vector<object_description> all{
+std::vector<object_description> result_objects() {
+  return {
       {"result", result_fields()},
       {"cell error",
        {text("name", "the exception's class"), text("message", "its text"), text("traceback", "plain text, the cell's own lines")}},
@@ -109,11 +109,22 @@ std::vector<object_description> all_objects() {
         integer("execution_count", "the cell's number among the kernel's"),
         list("skipped", "any", "always empty: namespaces are not saved yet"),
         or_null(text("note", "what else there is to know, such as why the kernel was killed with it"))}},
+  };
+}
+
+std::vector<object_description> notice_objects() {
+  return {
       {"notice", notice_fields()},
       {"notice details",
        {list("jobs", "any", "always empty: cells start no jobs yet"), list("cells", "string", "ids of the cells that it is about"),
         list("skipped", "any", "always empty: namespaces are not saved yet")}},
       {"listed notice", listed_notice_fields()},
+      {"acked notices", {integer("acked", "how many of them there were")}},
+  };
+}
+
+std::vector<object_description> cell_objects() {
+  return {
       {"cell row",
        {text("cell", "its id"), word("status", cell_statuses(), "how it stands or ended"),
         or_null(text("started_at", "an instant; null: not yet")),
@@ -126,9 +137,18 @@ std::vector<object_description> all_objects() {
       {"chunk",
        {word("stream", {"stdout", "stderr"}, "where it was written"), integer("offset", "of its first byte"), text("text", "")}},
       {"dropped range", {integer("from", "the first offset"), integer("to", "the offset behind the last")}},
+  };
+}
+
+std::vector<object_description> row_objects() {
+  return {
       {"session row", session_fields()},
       {"kernel row", kernel_fields()},
-      {"acked notices", {integer("acked", "how many of them there were")}},
+  };
+}
+
+std::vector<object_description> gateway_objects() {
+  return {
       {"subscription", {integer("seq", "of the newest event"), integer("missed", "how many behind `since` are no longer kept")}},
       {"status",
        {text("version", "of the daemon"),
@@ -150,14 +170,17 @@ std::vector<object_description> all_objects() {
         integer("keep_cells_days", "and for how long")}},
       {"kernels left", {integer("kernels_left", "how many live on")}},
   };
-  for (auto& each : table_objects()) all.push_back(std::move(each));
-  return all;
 }
 
 }  // namespace
 
 std::vector<object_description> const& described_objects() {
-  static std::vector<object_description> const objects = all_objects();
+  static std::vector<object_description> const objects = [] {
+    std::vector<object_description> all;
+    for (auto* group : {result_objects, notice_objects, cell_objects, row_objects, gateway_objects, table_objects})
+      for (auto& each : group()) all.push_back(std::move(each));
+    return all;
+  }();
   return objects;
 }
 

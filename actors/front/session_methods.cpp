@@ -5,8 +5,8 @@
 namespace holdfast::front {
 namespace {
 
-constexpr std::string_view session_row = R"({"session": "default", "owner": "default", "child": null, "state": "new",
- "kernels": [], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
+constexpr std::string_view session_row = R"({"owner": "default", "child": null, "session": "default", "state": "new",
+ "kernels": [], "cell": null, "queued": 0, "jobs": 0, "idle_ms": 12, "saved_bytes": 0, "notices": 0,
  "created_at": "2026-01-31T12:00:00.000Z"})";
 
 method list_method() {
@@ -21,8 +21,8 @@ method list_method() {
       .result = {"session row", true, "the sessions"},
       .errors = {},
       .examples = {{R"({"owner": "default"})",
-                    R"({"items": [{"session": "default", "owner": "default", "child": null, "state": "new",
-            "kernels": [], "cell": null, "queued": 0, "idle_ms": 12, "notices": 0,
+                    R"({"items": [{"owner": "default", "child": null, "session": "default", "state": "new",
+            "kernels": [], "cell": null, "queued": 0, "jobs": 0, "idle_ms": 12, "saved_bytes": 0, "notices": 0,
             "created_at": "2026-01-31T12:00:00.000Z"}], "next": null})"}},
       .build = [](arguments const& given) {
         return to_supervisor(list_sessions{given.optional_text("owner"), given.optional_text("child"), given.optional_text("state"),
@@ -50,7 +50,7 @@ method reset_method() {
       .errors = {error_code::not_found},
       .examples =
           {{"{}",
-            R"({"session": "default", "owner": "default", "child": null, "state": "new", "kernels": [], "cell": null, "queued": 0})"}},
+            R"({"owner": "default", "child": null, "session": "default", "state": "new", "kernels": [], "cell": null, "queued": 0})"}},
       .build = [](arguments const& given) { return to_session(given, reset_session{}); }};
 }
 
@@ -61,7 +61,7 @@ method close_method() {
           .result = {"session row", false, "its last row"},
           .errors = {error_code::not_found},
           .examples = {{"{}",
-                        R"({"session": "default", "owner": "default", "child": null, "kernels": [], "cell": null, "queued": 0})"}},
+                        R"({"owner": "default", "child": null, "session": "default", "kernels": [], "cell": null, "queued": 0})"}},
           .build = [](arguments const& given) { return to_session(given, close_session{}); }};
 }
 

@@ -1,18 +1,10 @@
 #include "actors/front/settings.hpp"
 
-#include <cctype>
+#include "actors/base/config_keys.hpp"
 
 namespace holdfast::front {
-namespace {
 
-/// "grace_seconds" as the environment spells it.
-std::string variable_of(std::string_view key) {
-  std::string name = "HOLDFAST_";
-  for (char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return name;
-}
-
-}  // namespace
+using detail::variable_of;
 
 result<config> merge_settings(gateway::config const& given) {
   // As variables they pass the same checks and win over the file.

@@ -16,7 +16,7 @@ VOLATILE_TEXT = (
     (re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"), "an instant"),
     (re.compile(r"^([kcn])-[0-9A-HJKMNP-TV-Z]{26}$"), "an id"),
 )
-VOLATILE_KEYS = re.compile(r"^(pid|seq|home|python|version|missed|message|\w+_ms|limits|kernels)$")
+VOLATILE_KEYS = re.compile(r"^(pid|seq|home|python|version|missed|message|\w+_ms|memory_bytes|limits|kernels)$")
 
 
 def settled(value, key=""):
