@@ -93,6 +93,8 @@ void expired_cell_codec::read(byte_reader& key, byte_reader& value, row& into) {
 void outbox_codec::write(byte_writer& out, row const& from) {
   out.text(from.code);
   out.boolean(from.reset);
+  out.text(from.python);
+  out.text(from.if_kernel);
 }
 
 void outbox_codec::read(byte_reader& key, byte_reader& value, row& into) {
@@ -100,6 +102,8 @@ void outbox_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.number = key.u64();
   into.code = value.text();
   into.reset = value.boolean();
+  into.python = value.text();
+  into.if_kernel = value.text();
 }
 
 }  // namespace holdfast::storage

@@ -32,6 +32,11 @@ cell_number last_cell_number(snapshot& in, session_number session) {
   return std::max(last_number(in, table::cells, session), last_number(in, table::expired_cells, session));
 }
 
+cell_number first_cell_number(snapshot& in, session_number session) {
+  merged_cursor walk(in, table::cells, order::ascending);
+  return walk.start(key_of(session)) && session_in(walk.key()) == session ? cell_in(walk.key()) : 0;
+}
+
 std::vector<cell_record> open_cells(snapshot& in, session_number session) {
   std::vector<cell_record> found;
   merged_cursor walk(in, table::open_cells, order::ascending);

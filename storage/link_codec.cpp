@@ -35,6 +35,7 @@ void link_codec::write(byte_writer& out, row const& from) {
   out.i64(from.idle_since);
   out.text(from.environment);
   out.text(from.python);
+  out.text(from.asked_python);
   out.list(from.tools);
   out.text(from.token);
   out.text(from.nursery.text);
@@ -56,6 +57,7 @@ void link_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.idle_since = value.i64();
   into.environment = value.text();
   into.python = value.text();
+  into.asked_python = value.text();
   into.tools = value.list();
   into.token = value.text();
   into.nursery.text = value.text();

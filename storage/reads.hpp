@@ -18,6 +18,7 @@ session_number last_session_number(snapshot& in);
 
 std::vector<cell_record> cells(snapshot& in, session_number session, cell_number before, std::size_t limit);
 cell_number last_cell_number(snapshot& in, session_number session);
+cell_number first_cell_number(snapshot& in, session_number session);
 std::vector<cell_record> open_cells(snapshot& in, session_number session);
 
 std::vector<link_record> links(snapshot& in);

@@ -73,7 +73,9 @@ struct outbox_record {
   session_number session = 0;
   cell_number number = 0;
   std::string code;
-  bool reset = false;  // the session's kernel is to be replaced before this cell
+  bool reset = false;     // the session's kernel is to be replaced before this cell
+  std::string python;     // the interpreter it was accepted for, as it was asked for
+  std::string if_kernel;  // the only kernel that may run it; empty: any
 };
 
 /// What a cell's id leaves behind when its row is gone: it never runs again.
@@ -90,7 +92,8 @@ struct link_record {
   kernel_id kernel;
   session_number session = 0;
   std::string environment = "local";
-  std::string python;
+  std::string python;        // as the interpreter itself says, once it is known
+  std::string asked_python;  // as it was asked for: a path, or a name to find on PATH
   std::vector<std::string> tools;
   link_state state = link_state::intended;  // intended: the spawn was asked for, its answer is not recorded
   std::string token;                        // 64 hex digits
@@ -102,7 +105,7 @@ struct link_record {
   std::uint64_t epoch = 0;       // of the last hello
   std::uint64_t last_seq = 0;    // highest seq from the kernel whose effect is recorded
   std::uint64_t generation = 0;  // of the last cell sent to it
-  std::string reason = "first";  // why this kernel came to be: first, reset, died
+  std::string reason = "first";  // why this kernel came to be: first, reset, died, environment_changed
   unix_ms started_at = 0;
   unix_ms idle_since = 0;  // end of its last cell
 };

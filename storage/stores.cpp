@@ -163,6 +163,10 @@ result<cell_number> stores::last_cell_number(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::last_cell_number(in, session); });
 }
 
+result<cell_number> stores::first_cell_number(session_number session) const {
+  return self_->reading([&](snapshot& in) { return reads::first_cell_number(in, session); });
+}
+
 result<std::vector<cell_record>> stores::open_cells(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::open_cells(in, session); });
 }

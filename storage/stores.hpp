@@ -68,6 +68,8 @@ class stores {
   result<std::vector<cell_record>> cells(session_number session, cell_number before, std::size_t limit) const;
   /// The highest number in the session, expired cells included; 0 if it has none.
   result<cell_number> last_cell_number(session_number session) const;
+  /// Of the oldest record that has not expired; 0 without any.
+  result<cell_number> first_cell_number(session_number session) const;
   /// Cells without a final status of one session, oldest first; of all sessions for session 0, by session.
   result<std::vector<cell_record>> open_cells(session_number session) const;
   result<std::optional<outbox_record>> outbox(session_number session, cell_number number) const;

@@ -43,6 +43,17 @@ class alarm {
     auto const now = std::chrono::steady_clock::now();
     self->delayed_send(self, when > now ? when - now : steady_time::duration::zero(), wake_up{generation_});
   }
+  /// Whether that time has come, which takes it away; if not, `self` is woken for it.
+  template <class Actor>
+  bool due(Actor* self, std::optional<steady_time>& when, steady_time now) {
+    if (!when) return false;
+    if (*when > now) {
+      at(self, *when);
+      return false;
+    }
+    when.reset();
+    return true;
+  }
   /// Whether this wake-up is the latest one; its actor then looks at all of its deadlines and asks again.
   bool take(wake_up const& message) {
     if (message.generation != generation_) return false;

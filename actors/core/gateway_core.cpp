@@ -54,6 +54,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   shared->stores = std::move(*stores);
   shared->started_at = now_ms();
   auto const& found = shared->stores->found();
+  shared->events.begin(found.incarnation);
   log::info("gateway-started", "home {} incarnation {}{}", settings.home.string(), found.incarnation,
             found.boot_discarded ? "; the system was booted since: local kernels are gone" : "");
 

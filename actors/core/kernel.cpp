@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-struct kernel_actor {
+struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_actor> {
   kernel_actor(caf::io::broker* broker, shared_context context, kernel_plan plan)
       : self(broker),
         shared(std::move(context)),
@@ -81,7 +81,7 @@ struct kernel_actor {
     now = step->next;
     switch (step->action) {
       case kernel_action::connect: return connect();
-      case kernel_action::announce: return;  // on_hello does, it has the details
+      case kernel_action::none: return;
       case kernel_action::tell_unreachable:
         log::warn("kernel-unreachable", "kernel {} is unreachable: {}", row.kernel.text, why);
         self->send(session, kernel_unreachable{row.kernel, why});
@@ -92,8 +92,6 @@ struct kernel_actor {
         watch.cancel();
         self->send(shared->environment, env::await_exit{caf::actor_cast<caf::actor>(self), row.kernel, row.nursery});
         return;
-      case kernel_action::bury: return;  // on_remains does, it has them
-      case kernel_action::refuse: return;
       case kernel_action::leave:
         log::warn("kernel-left", "kernel {} belongs to another home: left alone", row.kernel.text);
         self->send(session, kernel_left{row.kernel});
@@ -119,7 +117,7 @@ struct kernel_actor {
   }
 
   void on_refused(error problem) {
-    self->send(session, kernel_start_failed{row.kernel, std::move(problem)});
+    self->send(session, kernel_start_failed{row.kernel, std::move(problem), false});
     apply(kernel_event::spawn_refused);
     finish();
   }
@@ -164,21 +162,20 @@ struct kernel_actor {
       if (!identify()) return;
     }
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
-    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && message.epoch > 1});
+    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && row.epoch > 0, shared_from_this()});
   }
 
   // ---- data ----
 
-  void send(std::string payload) {
-    // Before the first hello there is no window to number it in: the session sends after kernel_attached only.
-    if (!had_hello) return log::error("sent-too-early", "kernel {} is not attached yet", row.kernel.text);
+  void send(std::string payload) override {
+    if (now == kernel_state::ended) return;
     ack_at.reset();
     // 4096 frames unacked: it does not read. Its connection is given up and made anew; deadlines end what hangs.
     if (!link.send(std::move(payload))) return on_link_lost("its window is full");
     if (link.ack_due()) schedule_ack();
   }
 
-  void send_execute(std::string payload) {
+  void send_execute(std::string payload) override {
     if (failpoint(failpoint_id::link_before_execute_sent)) on_link_lost("execute could not be written");
     send(std::move(payload));
     (void)failpoint(failpoint_id::link_after_execute_sent);
@@ -210,7 +207,8 @@ struct kernel_actor {
     if (broken) on_link_lost(*broken);
   }
 
-  void on_recorded(std::uint64_t seq) {
+  void record(std::uint64_t seq) override {
+    if (now == kernel_state::ended) return;
     link.record(seq);
     if (link.ack_due()) schedule_ack();
   }
@@ -225,9 +223,9 @@ struct kernel_actor {
 
   void on_end(end_kernel const& order) {
     if (now == kernel_state::dying || now == kernel_state::ended) return;
-    log::info("kernel-ending", "kernel {} is ended: {}", row.kernel.text, order.reason);
+    log::info("kernel-ending", "kernel {} is ended: {}", row.kernel.text, to_string(order.reason));
     if (order.way == end_kernel::how::shutdown && link.is_attached()) {
-      send(link::to_json(link::shutdown{order.reason}));
+      send(link::to_json(link::shutdown{std::string(to_string(order.reason))}));
       kill_at = steady_clock::now() + settings().interrupt_grace + defaults::kill_margin;
       wake.at(self, *kill_at);
       return;
@@ -260,15 +258,7 @@ struct kernel_actor {
 
   void on_wake() {
     auto const time = steady_clock::now();
-    auto const due = [&](std::optional<steady_time>& when) {
-      if (!when) return false;
-      if (*when > time) {
-        wake.at(self, *when);
-        return false;
-      }
-      when.reset();
-      return true;
-    };
+    auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, time); };
     if (due(ack_at) && link.ack_due() && !failpoint(failpoint_id::link_before_ack)) {
       link.write_ack();
       (void)failpoint(failpoint_id::link_after_ack);
@@ -293,13 +283,6 @@ caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, 
     auto state = std::make_shared<kernel_actor>(self, shared, plan);
     state->start();
     return {
-        [state](kernel_send& request) {
-          if (request.is_execute)
-            state->send_execute(std::move(request.payload));
-          else
-            state->send(std::move(request.payload));
-        },
-        [state](kernel_recorded recorded) { state->on_recorded(recorded.seq); },
         [state](end_kernel const& order) { state->on_end(order); },
         [state](let_go) { state->finish(); },
         [state](env::kernel_spawned const& answer) { state->on_spawned(answer); },

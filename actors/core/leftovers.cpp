@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -38,8 +39,7 @@ pid_t session_of(pid_t pid) {
   return session;
 }
 
-bool belongs(pid_t pid, std::string const& mark, pid_t kernel_pid) {
-  if (session_of(pid) == kernel_pid) return true;
+bool is_marked(pid_t pid, std::string const& mark) {
   auto const environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
   return environment.find('\0' + mark + '\0') != std::string::npos;
 }
@@ -48,6 +48,28 @@ struct leftover {
   pid_t pid;
   unique_fd pidfd;
 };
+
+std::vector<pid_t> other_processes() {
+  std::vector<pid_t> found;
+  std::error_code problem;
+  for (auto const& entry : std::filesystem::directory_iterator("/proc", problem)) {
+    auto const name = entry.path().filename().string();
+    pid_t pid = 0;
+    auto const [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (failed == std::errc{} && *end == '\0' && pid > 1 && pid != ::getpid()) found.push_back(pid);
+  }
+  return found;
+}
+
+/// Adds those that `belong`, looked at again behind a pidfd: the number may have changed hands in between.
+template <class Belongs>
+void take_hold(std::vector<pid_t> const& among, Belongs belongs, std::vector<leftover>& into) {
+  for (auto const pid : among) {
+    if (!belongs(pid)) continue;
+    unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (pidfd && belongs(pid)) into.push_back({pid, std::move(pidfd)});
+  }
+}
 
 void send_signal(std::vector<leftover> const& all, int number) {
   for (auto const& each : all) ::syscall(SYS_pidfd_send_signal, each.pidfd.get(), number, nullptr, 0);
@@ -69,16 +91,12 @@ bool have_ended(std::vector<leftover> const& all, std::chrono::milliseconds with
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
   auto const mark = "HOLDFAST_KERNEL=" + kernel.text;
   std::vector<leftover> found;
-  std::error_code problem;
-  for (auto const& entry : std::filesystem::directory_iterator("/proc", problem)) {
-    auto const name = entry.path().filename().string();
-    pid_t pid = 0;
-    auto const [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (failed != std::errc{} || *end != '\0' || pid <= 1 || pid == ::getpid() || !belongs(pid, mark, kernel_pid)) continue;
-    unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    // Looked at again behind the pidfd: the number may have changed hands in between.
-    if (pidfd && belongs(pid, mark, kernel_pid)) found.push_back({pid, std::move(pidfd)});
-  }
+  auto const all = other_processes();
+  take_hold(all, [&](pid_t pid) { return is_marked(pid, mark); }, found);
+  // Its session's number is the kernel's as long as a marked process is in it, and anybody's afterwards.
+  auto const pins = [&](leftover const& each) { return session_of(each.pid) == kernel_pid; };
+  if (std::any_of(found.begin(), found.end(), pins))
+    take_hold(all, [&](pid_t pid) { return session_of(pid) == kernel_pid && !is_marked(pid, mark); }, found);
   std::vector<pid_t> pids;
   for (auto const& each : found) pids.push_back(each.pid);
   send_signal(found, SIGTERM);

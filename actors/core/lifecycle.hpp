@@ -1,5 +1,5 @@
 // The life of a kernel as its actor sees it: a table, state x event -> next state and action.
-// Pure: the kernel actor feeds events and carries actions out. What the table does not name is ignored, and logged.
+// Pure: the kernel actor feeds events and carries actions out. What the table does not name changes nothing.
 #pragma once
 
 #include <array>
@@ -34,13 +34,11 @@ enum class kernel_event : std::uint8_t {
 };
 
 enum class kernel_action : std::uint8_t {
+  none,              ///< whoever brought the event has the details and tells the session
   connect,           ///< connect and say attach
-  announce,          ///< tell the session: attached
   retry,             ///< connect again after the delay
   tell_unreachable,  ///< tell the session once, then retry
   ask_exit,          ///< ask the environment for the nursery's report
-  bury,              ///< tell the session what remained, and end
-  refuse,            ///< tell the session that it did not start, and end
   leave,             ///< tell the session that the link ends while the kernel lives on, and end
 };
 
@@ -55,7 +53,7 @@ constexpr std::optional<transition> on_event(kernel_state state, kernel_event ev
   using a = kernel_action;
   if (state == s::ended) return std::nullopt;
   if (state == s::dying) {
-    if (event == e::remains_read) return transition{s::ended, a::bury};
+    if (event == e::remains_read) return transition{s::ended, a::none};
     return std::nullopt;
   }
   switch (event) {
@@ -63,10 +61,10 @@ constexpr std::optional<transition> on_event(kernel_state state, kernel_event ev
       if (state == s::spawning) return transition{s::attaching, a::connect};
       return std::nullopt;
     case e::spawn_refused:
-      if (state == s::spawning) return transition{s::ended, a::refuse};
+      if (state == s::spawning) return transition{s::ended, a::none};
       return std::nullopt;
     case e::hello:
-      if (state == s::attaching || state == s::dropped) return transition{s::attached, a::announce};
+      if (state == s::attaching || state == s::dropped) return transition{s::attached, a::none};
       return std::nullopt;
     case e::link_lost:
       if (state == s::attached || state == s::attaching) return transition{s::dropped, a::tell_unreachable};

@@ -2,9 +2,12 @@
 // Requests go down (session -> kernel), results come up (kernel -> session). One process, never serialized.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,19 +23,28 @@ namespace holdfast::core {
 
 // ---- session -> kernel ------------------------------------------------------------------------------------------------
 
-/// Writes a payload to an attached kernel; held back until it is attached again if the connection is down.
-struct kernel_send {
-  std::string payload;
-  bool is_execute = false;
+/// What a session does with an attached kernel on the path of a cell: called, not sent, which spares a turn of the event loop each way.
+/// On the multiplexer thread only; calls nobody back.
+class kernel_port {
+ public:
+  virtual ~kernel_port() = default;
+  /// Writes a payload; held back until the kernel is attached again if the connection is down.
+  virtual void send(std::string payload) = 0;
+  virtual void send_execute(std::string payload) = 0;
+  /// The effects of every frame up to `seq` are recorded: it may be acked.
+  virtual void record(std::uint64_t seq) = 0;
 };
-/// The effects of every frame up to `seq` are recorded: it may be acked.
-struct kernel_recorded {
-  std::uint64_t seq = 0;
-};
+/// Why a kernel is ended on order. The first two are what its successor's `reason` says.
+enum class end_reason : std::uint8_t { reset, environment_changed, stop, close, deadline, shutdown, unrecorded };
+constexpr std::string_view to_string(end_reason reason) {
+  constexpr std::array<std::string_view, 7> words = {"reset",    "environment_changed", "stop",      "close",
+                                                     "deadline", "shutdown",            "unrecorded"};
+  return words[static_cast<std::size_t>(reason)];
+}
 /// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace, `kill` does not wait.
 struct end_kernel {
   enum class how : std::uint8_t { shutdown, kill } way = how::shutdown;
-  std::string reason;
+  end_reason reason = end_reason::reset;
 };
 /// Closes the link and ends the actor; the kernel lives on.
 struct let_go {};
@@ -60,6 +72,7 @@ struct kernel_live {
 struct kernel_start_failed {
   kernel_id kernel;
   error problem;
+  bool died = false;  // its process was there and ended
 };
 /// `resumed`: this incarnation was attached before, so what was sent is resent by the link itself.
 struct kernel_attached {
@@ -69,6 +82,7 @@ struct kernel_attached {
   bool resumed = false;
   /// The first hello of this incarnation from a kernel of an earlier one.
   bool reattached = false;
+  std::shared_ptr<kernel_port> port;  // usable as long as its actor's address is held
 };
 struct kernel_said {
   kernel_id kernel;
@@ -143,8 +157,6 @@ struct remove_tree {
 
 }  // namespace holdfast::core
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_send)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_recorded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_kernel)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::let_go)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_live)

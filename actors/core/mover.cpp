@@ -1,7 +1,6 @@
 #include "actors/core/mover.hpp"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
 
 #include "actors/base/clock.hpp"
@@ -12,39 +11,29 @@ namespace holdfast::core {
 
 namespace {
 
-constexpr int expired_at_once =
+constexpr cell_number expired_at_once =
     256;  // a session and flush: a lowered limit is caught up with over several, not in one long transaction
 
 }  // namespace
 
 /// The record leaves a tombstone, and its output goes.
-void mover::expire(session_number session, cell_number number, storage::changes& changes) const {
-  changes.push_back(storage::expire_cell{session, number});
-  auto const output = shared_->path("output/" + std::to_string(session) + "/" + std::to_string(number));
-  if (::access(output.c_str(), F_OK) == 0) self_->send(shared_->files, remove_tree{output});
+void mover::expire(storage::cell_record const& old, storage::changes& changes) const {
+  changes.push_back(storage::expire_cell{old.session, old.number});
+  if (old.output_bytes == 0) return;
+  auto const output = "output/" + std::to_string(old.session) + "/" + std::to_string(old.number);
+  self_->send(shared_->files, remove_tree{shared_->path(output)});
 }
 
 /// What lies beyond keep_cells or keep_cells_days, oldest first; looked at when a session has a new final cell.
 void mover::expire_old(storage::cell_record const& newest, storage::changes& changes) const {
-  // Records expire in order, so those that are left begin at one number: found by halving.
-  auto const is_there = [&](cell_number number) {
-    auto found = shared_->stores->cell(newest.session, number);
-    return found && found->has_value();
-  };
-  cell_number oldest = 1;
-  for (auto end = newest.number; oldest < end;) {
-    auto const middle = oldest + (end - oldest) / 2;
-    if (is_there(middle))
-      end = middle;
-    else
-      oldest = middle + 1;
-  }
+  auto const first = shared_->stores->first_cell_number(newest.session);
+  if (!first || *first == 0) return;
   auto const limit = now_ms() - std::chrono::milliseconds(std::chrono::days(shared_->settings.keep_cells_days)).count();
-  for (int count = 0; count < expired_at_once && oldest < newest.number; ++count, ++oldest) {
+  for (auto oldest = *first; oldest < std::min(newest.number, *first + expired_at_once); ++oldest) {
     auto const old = shared_->stores->cell(newest.session, oldest);
     if (!old || !*old || !storage::is_final((*old)->status)) return;
     if (oldest + shared_->settings.keep_cells > newest.number && (*old)->finished_at > limit) return;
-    expire(newest.session, oldest, changes);
+    expire(**old, changes);
   }
 }
 
@@ -72,6 +61,7 @@ void mover::flush() {
     if (is_final && (next == waiting.cells.end() || next->first != session)) expire_old(**row, changes);
     changes.push_back(storage::put_cell{std::move(**row)});
   }
+  moved.told = waiting.told;
   for (auto const& [session, notice] : waiting.told) changes.push_back(storage::erase_notice{session, notice});
   if (changes.empty()) return;
   auto const tag = next_tag_++;
@@ -89,6 +79,7 @@ void mover::on_committed(disk_committed const& answer) {
     if (answer.problem->code == storage::failure_code::failed) shared_->store_failed = true;
     for (auto const number : moved.sessions) shared_->to_disk.sessions.insert(number);
     for (auto const* cells : {&moved.open, &moved.final}) shared_->to_disk.cells.insert(cells->begin(), cells->end());
+    shared_->to_disk.told.insert(moved.told.begin(), moved.told.end());
     return;
   }
   storage::changes erased_cells;

@@ -26,8 +26,9 @@ class mover {
   struct unit {
     std::set<session_number> sessions;
     std::vector<std::pair<session_number, cell_number>> open, final;
+    std::set<std::pair<session_number, notice_id>> told;
   };
-  void expire(session_number session, cell_number number, storage::changes& changes) const;
+  void expire(storage::cell_record const& old, storage::changes& changes) const;
   void expire_old(storage::cell_record const& newest, storage::changes& changes) const;
 
   caf::io::broker* self_;

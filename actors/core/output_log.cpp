@@ -68,6 +68,7 @@ void output_log::load_end() {
   if (!file) return;
   file_bytes_ = for_each_record(file.get(), [&](record_header const& header, std::uint64_t) {
     end_ = std::max(*end_, header.offset + header.length);
+    seen_of(static_cast<link::output_stream>(header.which)).bytes += header.length;
     return true;
   });
 }
@@ -94,6 +95,10 @@ bool output_log::append(link::output_stream which, std::uint64_t offset, std::st
     offset = *end_;
   }
   auto const wanted = text.size();
+  auto& stream = seen_of(which);
+  stream.bytes += wanted;
+  stream.tail += text.substr(wanted - std::min(wanted, defaults::stream_tail));
+  if (stream.tail.size() > 2 * defaults::stream_tail) stream.tail.erase(0, stream.tail.size() - defaults::stream_tail);
   text = text.substr(0, floor_character(text, offset < kept_ ? kept_ - offset : 0));
   if (text.empty()) {
     end_ = offset + wanted;
@@ -150,15 +155,17 @@ link::captured output_log::summarize(link::output_stream which) {
     if (static_cast<link::output_stream>(header.which) == which) all += read_text(file.get(), position, header.length);
     return true;
   });
-  summary.bytes = all.size();
-  if (all.size() <= defaults::stream_text_limit) {
+  load_end();
+  summary.bytes = std::max<std::uint64_t>(all.size(), seen_of(which).bytes);
+  if (summary.bytes <= defaults::stream_text_limit) {
     summary.head = std::move(all);
     return summary;
   }
   summary.head = all.substr(0, floor_character(all, defaults::stream_head));
-  auto start = all.size() - defaults::stream_tail;
-  while (start < all.size() && is_continuation(all[start])) ++start;
-  summary.tail = all.substr(start);
+  auto const& newest = seen_of(which).tail.size() >= defaults::stream_tail ? seen_of(which).tail : all;
+  auto start = newest.size() - std::min(newest.size(), defaults::stream_tail);
+  while (start < newest.size() && is_continuation(newest[start])) ++start;
+  summary.tail = newest.substr(start);
   return summary;
 }
 

@@ -4,6 +4,7 @@
 // Collaborators: session. Refuses to keep more than `kept` bytes of text; what is beyond is counted by the kernel.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -45,7 +46,7 @@ class output_log {
   bool append(link::output_stream which, std::uint64_t offset, std::string_view text);
   /// Text from `offset` on, at most `limit` bytes; next_offset is where to go on.
   output_page read(std::uint64_t offset, std::size_t limit);
-  /// Head and tail of one stream, from what is kept.
+  /// Head, tail and total of one stream: exact for what this object has seen, after a restart for what the file holds.
   link::captured summarize(link::output_stream which);
   /// Where the next text is expected: everything below was seen.
   std::uint64_t end();
@@ -61,6 +62,13 @@ class output_log {
   std::optional<std::uint64_t> end_;
   /// Bytes of whole records in the file.
   std::uint64_t file_bytes_ = 0;
+  /// Of each stream: all its bytes, kept or not, and its newest text, at least stream_tail of it if there is that much.
+  struct seen {
+    std::uint64_t bytes = 0;
+    std::string tail;
+  };
+  seen& seen_of(link::output_stream which) { return seen_[which == link::output_stream::err ? 1 : 0]; }
+  std::array<seen, 2> seen_;
 };
 
 }  // namespace holdfast::core

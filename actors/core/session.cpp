@@ -47,7 +47,7 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (auto found = stores.notices(row_.number)) notices = std::move(*found);
   if (link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
-    kernel_ = session_kernel{{}, *link, false, false, {}};
+    kernel_ = session_kernel{{}, *link, {}, false, {}};
     auto const intended = link->state == storage::link_state::intended;
     if (intended)
       start_kernel();
@@ -58,12 +58,9 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
   std::vector<live_cell> unknown;
   for (auto& record : *open) {
-    live_cell cell{record, {}, false, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}};
+    live_cell cell{record, {}, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}};
     auto outbox = stores.outbox(row_.number, record.number);
-    if (outbox && *outbox) {
-      cell.code = (*outbox)->code;
-      cell.reset_first = (*outbox)->reset;
-    }
+    if (outbox && *outbox) cell.outbox = **outbox;
     auto const with_kernel = link && record.kernel == link->kernel;
     auto const known = record.status == storage::cell_status::running ? with_kernel : outbox && outbox->has_value();
     if (known)
@@ -83,8 +80,9 @@ void session_state::load(std::optional<storage::link_record> link) {
       shared->move_later(cell.row.session, cell.row.number);
   }
   for (auto& cell : cells) {
-    if (is_out(cell)) kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
-    if (cell.row.status == storage::cell_status::running) set_overdue(cell);
+    if (!is_out(cell)) continue;
+    kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
+    set_overdue(cell);
   }
   advance();
 }
@@ -151,15 +149,7 @@ void session_state::on_disk_committed(disk_committed const& answer) {
 
 void session_state::on_wake() {
   auto const now = steady_clock::now();
-  auto const due = [&](std::optional<steady_time>& when) {
-    if (!when) return false;
-    if (*when > now) {
-      wake_at(*when);
-      return false;
-    }
-    when.reset();
-    return true;
-  };
+  auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, now); };
   if (due(store_retry_at)) {
     auto told = std::exchange(stalled, {});
     if (auto* frames = std::get_if<kernel_said>(&told))
@@ -183,11 +173,11 @@ void session_state::on_wake() {
       is_overdue = true;
     }
   }
-  if (is_overdue) end_kernel_for("deadline", end_kernel::how::kill);
+  if (is_overdue) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
   while (!arrivals.empty() && arrivals.front().deadline <= now)
     refuse_front({error_code::at_capacity, "no kernel was ready for session " + row_.key.session + " in time; send it again", {}});
   for (auto const& each : arrivals) wake_at(each.deadline);
-  if (due(dispatch_retry_at)) dispatch();
+  if (due(dispatch_retry_at)) advance();
 }
 
 void session_state::on_wind_down(bool end_kernels) {
@@ -195,10 +185,12 @@ void session_state::on_wind_down(bool end_kernels) {
     ending_kernel = true;
     if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
       cells.front().ending = cell_ending::reset;
-    return end_kernel_for("shutdown", end_kernel::how::kill);
+    return end_kernel_for(end_reason::shutdown, end_kernel::how::kill);
   }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   for (auto& cell : cells) {
+    if (cell.awaits_disk) answer_current(cell, cell.awaits_disk->from);
+    cell.awaits_disk.reset();
     for (auto& each : cell.waiters) answer_current(cell, each.to, "the daemon was stopped; the cell goes on in its kernel");
     cell.waiters.clear();
   }
@@ -236,7 +228,7 @@ std::optional<kernel_view> session_state::kernel() const {
                    link.process.pid,
                    link.state == storage::link_state::live,
                    kernel_->attached,
-                   kernel_->was_attached,
+                   kernel_->port != nullptr,
                    {},
                    0,
                    link.started_at,

@@ -38,6 +38,13 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
   return out;
 }
 
+/// Why the kernel of this link must be replaced before that cell; none: it need not be.
+std::optional<end_reason> fresh_kernel_for(storage::outbox_record const& cell, storage::link_record const& link) {
+  if (cell.python != link.asked_python) return end_reason::environment_changed;
+  if (cell.reset && link.generation > 0) return end_reason::reset;
+  return std::nullopt;
+}
+
 }  // namespace
 
 void session_state::on_run(reply_to from, run_cell what) {
@@ -89,40 +96,42 @@ bool session_state::replay(arrival& front) {
   return true;
 }
 
+std::optional<error> session_state::why_refused(run_cell const& what) const {
+  if (shared->store_failed) return error{error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}};
+  if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel))
+    return error{error_code::kernel_changed,
+                 "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
+                 {}};
+  auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
+  if (waiting >= defaults::max_queue_per_session)
+    return error{error_code::queue_full,
+                 "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
+                 {}};
+  return std::nullopt;
+}
+
 /// Handles the first of the arrivals; false when it must wait for something.
 bool session_state::accept_front() {
   auto& front = arrivals.front();
-  auto& what = front.what;
   if (replay(front)) {
     arrivals.pop_front();
     return true;
   }
-  if (shared->store_failed) {
-    refuse_front({error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}});
+  if (auto refusal = why_refused(front.what)) {
+    refuse_front(std::move(*refusal));
     return true;
   }
-  if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel)) {
-    refuse_front({error_code::kernel_changed,
-                  "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
-                  {}});
-    return true;
-  }
-  auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
-  if (waiting >= defaults::max_queue_per_session) {
-    refuse_front({error_code::queue_full,
-                  "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
-                  {}});
-    return true;
-  }
-  if (!on_disk) {
-    ask_for_row();
-    if (!kernel_) start_kernel();  // meanwhile
-    return false;
-  }
-  if (!kernel_ || kernel_->ending || kernel_->row.state != storage::link_state::live) {
-    if (!kernel_) start_kernel();
-    return false;
-  }
+  if (!on_disk) ask_for_row();
+  if (!kernel_) start_kernel();
+  if (!on_disk || !kernel_ || kernel_->ending || kernel_->row.state != storage::link_state::live) return false;
+  record_front();
+  return true;
+}
+
+/// The one step after which a cell is accepted; a store that does not take it refuses it.
+void session_state::record_front() {
+  auto& front = arrivals.front();
+  auto& what = front.what;
   if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
 
   storage::cell_record record;
@@ -134,27 +143,27 @@ bool session_state::accept_front() {
   record.queued_at = now_ms();
   record.timeout_ms = what.timeout_ms;
   storage::changes unit;
-  auto reset_first = what.reset;
   auto const before = row_;
-  take_settings(what, unit, reset_first);
-  auto const is_strict = shared->settings.strict_durability;
-  auto const at_once = !is_strict && cells.empty() && kernel_->attached && !(reset_first && kernel_->row.generation > 0);
+  take_settings(what, unit);
+  storage::outbox_record outbox{row_.number, record.number,
+                                what.code,   what.reset,
+                                row_.python, what.if_kernel ? what.if_kernel->text : ""};
   auto link = kernel_->row;
+  auto const is_strict = shared->settings.strict_durability;
+  auto const at_once = !is_strict && cells.empty() && kernel_->attached && !fresh_kernel_for(outbox, link);
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
   }
   unit.push_back(storage::put_cell{record});
-  unit.push_back(storage::put_outbox{{row_.number, record.number, what.code, reset_first}});
+  unit.push_back(storage::put_outbox{outbox});
   if (failpoint(failpoint_id::core_before_accept_recorded)) {
     row_ = before;
-    refuse_front({error_code::store_full, "cannot record cell " + what.cell.text + "; nothing ran, send it again", {}});
-    return true;
+    return refuse_front({error_code::store_full, "cannot record cell " + what.cell.text + "; nothing ran, send it again", {}});
   }
   if (auto committed = shared->commit(unit); !committed) {
     row_ = before;
-    refuse_front(committed.error());
-    return true;
+    return refuse_front(committed.error());
   }
   (void)failpoint(failpoint_id::core_after_accept_recorded);
   ++last_number;
@@ -162,17 +171,16 @@ bool session_state::accept_front() {
   shared->move_later(row_.number, record.number);
 
   auto& cell = cells.emplace_back(live_cell{
-      record, std::move(what.code), reset_first, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}});
+      record, std::move(outbox), false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}});
   auto accepted = std::move(front);
   arrivals.pop_front();
   if (is_strict) {
     cell.awaits_disk = std::move(accepted);
     self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), disk_tag::first_cell + record.number});
-    return true;
+    return;
   }
   if (at_once) send_execute(cell);
   tell_accepted(cell, std::move(accepted));
-  return true;
 }
 
 void session_state::tell_accepted(live_cell& cell, arrival accepted) {
@@ -203,11 +211,10 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
   advance();
 }
 
-/// The session's last python, cwd and variables; another interpreter needs another kernel.
-void session_state::take_settings(run_cell const& what, storage::changes& unit, bool& reset_first) {
+/// The session's last python, cwd and variables.
+void session_state::take_settings(run_cell const& what, storage::changes& unit) {
   auto changed = false;
   if (what.python && *what.python != row_.python) {
-    if (kernel_ && kernel_->row.generation > 0) reset_first = true;
     row_.python = *what.python;
     changed = true;
   }
@@ -236,12 +243,11 @@ void session_state::start_kernel() {
   if (!kernel_) {
     // The first arrival says how; its settings are recorded with it when it is accepted.
     storage::changes unit;
-    bool ignored = false;
-    if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit, ignored);
+    if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit);
     storage::link_record link;
     link.kernel = kernel_id("k-" + make_ulid());
     link.session = row_.number;
-    link.python = row_.python;
+    link.python = link.asked_python = cells.empty() ? row_.python : cells.front().outbox.python;
     link.token = random_hex(32);
     link.directory = "run/" + link.kernel.text;
     link.protocol = link::protocol;
@@ -249,16 +255,26 @@ void session_state::start_kernel() {
     link.started_at = link.idle_since = now_ms();
     unit.push_back(storage::put_link{link});
     auto committed = shared->commit(unit);
-    if (!committed || failpoint(failpoint_id::core_after_spawn_recorded)) {
-      auto const problem = committed ? error{error_code::store_full, "cannot record a kernel; nothing ran", {}} : committed.error();
-      while (!arrivals.empty()) refuse_front(problem);
+    if (committed && failpoint(failpoint_id::core_after_spawn_recorded)) {
+      (void)shared->commit({storage::erase_link{link.kernel}});
+      committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
+    }
+    if (!committed) {
+      while (!arrivals.empty()) refuse_front(committed.error());
+      if (!cells.empty()) try_again_later();
       return;
     }
-    kernel_ = session_kernel{{}, std::move(link), false, false, {}};
+    kernel_ = session_kernel{{}, std::move(link), {}, false, {}};
   }
-  env::spawn_kernel request{{},       kernel_->row.kernel,   kernel_->row.token, kernel_->row.directory, row_.python,
+  env::spawn_kernel request{{},       kernel_->row.kernel,   kernel_->row.token, kernel_->row.directory, kernel_->row.asked_python,
                             row_.cwd, as_map(row_.variables)};
   kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
+}
+
+/// The store did not take what the first cell needs; nothing else would come back to it.
+void session_state::try_again_later() {
+  dispatch_retry_at = steady_clock::now() + defaults::store_retry;
+  wake_at(*dispatch_retry_at);
 }
 
 /// Hands the first cell to an attached kernel that does not have it yet.
@@ -268,15 +284,18 @@ void session_state::dispatch() {
   if (front.sent || front.awaits_disk) return;
   auto& link = kernel_->row;
   if (front.row.kernel != link.kernel) {
-    if (front.reset_first && link.generation > 0) return end_kernel_for("reset", end_kernel::how::kill);
+    if (!front.outbox.if_kernel.empty() && front.outbox.if_kernel != link.kernel.text) {
+      link::cell_error why{
+          "kernel_changed", "the session does not have kernel " + front.outbox.if_kernel + " any more; nothing ran", {}};
+      if (end_queued(front, storage::cell_status::error, std::move(why))) dispatch();
+      return;
+    }
+    if (auto const reason = fresh_kernel_for(front.outbox, link)) return end_kernel_for(*reason, end_kernel::how::kill);
     auto row = front.row;
     auto next = link;
     row.kernel = link.kernel;
     row.generation = ++next.generation;
-    if (!shared->commit({storage::put_cell{row}})) {
-      dispatch_retry_at = steady_clock::now() + defaults::store_retry;
-      return wake_at(*dispatch_retry_at);
-    }
+    if (!shared->commit({storage::put_cell{row}})) return try_again_later();
     front.row = std::move(row);
     link = std::move(next);
   }
@@ -288,10 +307,11 @@ void session_state::dispatch() {
 }
 
 void session_state::send_execute(live_cell& cell) {
-  link::execute message{cell.row.cell, cell.row.generation, cell.code, static_cast<std::uint64_t>(cell.row.timeout_ms),
+  link::execute message{cell.row.cell, cell.row.generation, cell.outbox.code, static_cast<std::uint64_t>(cell.row.timeout_ms),
                         defaults::output_kept};
-  self->send(kernel_->actor, kernel_send{link::to_json(message), true});
+  kernel_->port->send_execute(link::to_json(message));
   cell.sent = true;
+  if (cell.ending == cell_ending::none) cell.overdue.reset();  // counted anew
   set_overdue(cell);
 }
 

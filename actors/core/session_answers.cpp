@@ -98,10 +98,11 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
 void session_state::finish(storage::cell_record row) {
   auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == row.number; });
   if (found == cells.end()) return;
-  auto const waiters = std::move(found->waiters);
-  publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
+  auto waiters = std::move(found->waiters);
+  if (found->awaits_disk) waiters.push_back({found->awaits_disk->from, {}});  // ended before its id was synced
   cells.erase(found);
   for (auto const& each : waiters) answer_text(each.to, with_replayed(row.result, false));
+  publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
   shared->move_later(row.session, row.number);
 }
 
@@ -139,7 +140,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
   auto record = stored(what.cell);
   if (!record) return answer_error(from, std::move(record.error()));
   if (what.stream) {
-    live_cell past{*record, {}, false, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept), {}};
+    live_cell past{*record, {}, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept), {}};
     waiter to{from, {}, true, what.offset};
     for (;;) {
       auto const page = past.output.read(to.offset, defaults::output_frame_text);

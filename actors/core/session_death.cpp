@@ -70,7 +70,10 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
     rows.push_back(std::move(row));
   }
   auto const committed = shared->commit(unit);
-  while (!arrivals.empty()) refuse_front(told.problem);
+  // A death may have been an accident; a refusal would only come again.
+  auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
+  while (is_last && !arrivals.empty()) refuse_front(told.problem);
+  for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(told);
   publish("refused", "{\"reason\":\"start_failed\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
@@ -130,6 +133,13 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
 
 void session_state::on_dead(kernel_dead told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  if (kernel_->row.epoch == 0 && !kernel_->ending && !closing) {
+    // It never said hello: nothing ran in it, and nothing is lost with it.
+    auto const death = death_of(told.left);
+    std::string text = "kernel " + told.kernel.text + " died while it started: " + in_words(death);
+    if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
+    return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
+  }
   auto const last_seen = kernel();
   kernel_->attached = false;
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
@@ -160,7 +170,11 @@ void session_state::on_dead(kernel_dead told) {
   auto const death = death_of(told.left);
   auto const ordered = kernel_->ending;
   auto next = row_;
-  next.fresh_reason = ordered == "reset" ? "reset" : "died";
+  // With one that was never used nothing is lost: the next is what it would have been.
+  if (ordered == end_reason::reset || ordered == end_reason::environment_changed)
+    next.fresh_reason = to_string(*ordered);
+  else
+    next.fresh_reason = kernel_->row.generation == 0 ? kernel_->row.reason : "died";
   ++next.restarts;
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
@@ -178,7 +192,7 @@ void session_state::on_dead(kernel_dead told) {
     for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
   if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
-  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? *ordered : death.cause) + "\"}");
+  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
   kernel_.reset();
   if (is_final) {
@@ -186,6 +200,7 @@ void session_state::on_dead(kernel_dead told) {
   } else if (front) {
     front->row = std::move(*ended);
     front->sent = false;
+    front->overdue.reset();
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
   for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, last_seen->to_json());

@@ -13,7 +13,7 @@ void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
     return answer_error(from, {error_code::not_found, "nothing runs in session " + row_.key.session, {}});
   }
   add_waiter(*cell, from, std::nullopt, false, 0);
-  if (!is_out(*cell)) return interrupt_queued(cell->row.number);
+  if (!is_out(*cell)) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
   if (cell->sent) send_interrupt(*cell);  // else right behind its execute
   auto const due = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin;
@@ -22,33 +22,33 @@ void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
 }
 
 void session_state::send_interrupt(live_cell const& cell) {
-  self->send(kernel_->actor, kernel_send{link::to_json(link::interrupt{cell.row.cell, link::interrupt_reason::interrupt})});
+  kernel_->port->send(link::to_json(link::interrupt{cell.row.cell, link::interrupt_reason::interrupt}));
 }
 
-/// A queued cell ends without having started.
-void session_state::interrupt_queued(cell_number number) {
-  for (auto& cell : cells) {
-    if (cell.row.number != number) continue;
-    auto row = cell.row;
-    row.status = storage::cell_status::interrupted;
-    row.finished_at = now_ms();
-    auto facts = facts_without_output(cell);
-    facts.row = row;
-    facts.kernel.reset();
-    row.result = result_json(facts);
-    if (auto committed = shared->commit({storage::put_cell{row}, storage::erase_outbox{row.session, row.number}}); !committed) {
-      for (auto const& each : std::exchange(cell.waiters, {}))
-        answer_current(cell, each.to, "the interrupt could not be recorded; ask for it again");
-      return;
-    }
-    return finish(std::move(row));
+/// A queued cell ends without having started, and is forgotten; false when that could not be recorded.
+bool session_state::end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why) {
+  auto row = cell.row;
+  row.status = status;
+  row.finished_at = now_ms();
+  auto facts = facts_without_output(cell);
+  facts.row = row;
+  facts.kernel.reset();
+  facts.error = std::move(why);
+  row.result = result_json(facts);
+  if (shared->commit({storage::put_cell{row}, storage::erase_outbox{row.session, row.number}})) {
+    finish(std::move(row));
+    return true;
   }
+  for (auto const& each : std::exchange(cell.waiters, {}))
+    answer_current(cell, each.to, "the end of the cell could not be recorded yet; ask for it again");
+  try_again_later();
+  return false;
 }
 
-void session_state::end_kernel_for(std::string reason, end_kernel::how way) {
+void session_state::end_kernel_for(end_reason reason, end_kernel::how way) {
   if (!kernel_ || !kernel_->actor) return;
   if (!kernel_->ending) kernel_->ending = reason;
-  self->send(kernel_->actor, end_kernel{way, std::move(reason)});
+  self->send(kernel_->actor, end_kernel{way, reason});
 }
 
 void session_state::on_reset(reply_to from) {
@@ -63,8 +63,8 @@ void session_state::on_reset(reply_to from) {
   reset_waiters.push_back(std::move(from));
   if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
     cells.front().ending = cell_ending::reset;
-  kernel_->ending = "reset";
-  end_kernel_for("reset", end_kernel::how::kill);
+  kernel_->ending = end_reason::reset;
+  end_kernel_for(end_reason::reset, end_kernel::how::kill);
 }
 
 void session_state::on_stop(stop_session_kernel const& order) {
@@ -77,7 +77,7 @@ void session_state::on_stop(stop_session_kernel const& order) {
                      "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first",
                      {}});
   stop_waiters.push_back(order.from);
-  end_kernel_for("stop", end_kernel::how::shutdown);
+  end_kernel_for(end_reason::stop, end_kernel::how::shutdown);
 }
 
 void session_state::on_close(reply_to from) {
@@ -85,14 +85,13 @@ void session_state::on_close(reply_to from) {
   if (closing) return;
   closing = true;
   while (!arrivals.empty()) refuse_front(being_closed(row_.key));
-  std::vector<cell_number> queued;
-  for (auto& cell : cells)
-    if (is_out(cell))
-      cell.ending = cell_ending::close;
-    else
-      queued.push_back(cell.row.number);
-  for (auto const number : queued) interrupt_queued(number);
-  if (kernel_) return end_kernel_for("close", end_kernel::how::kill);
+  for (std::size_t at = 0; at < cells.size();) {
+    if (is_out(cells[at]))
+      cells[at++].ending = cell_ending::close;
+    else if (!end_queued(cells[at], storage::cell_status::interrupted, {}))
+      ++at;
+  }
+  if (kernel_) return end_kernel_for(end_reason::close, end_kernel::how::kill);
   on_close_ready();
 }
 

@@ -47,7 +47,7 @@ void session_state::on_live(kernel_live const& told) {
   if (auto committed = shared->commit(unit); !committed) {
     // Without its row it must not get a cell: whoever waits may send again, and the kernel ends unused.
     while (!arrivals.empty()) refuse_front(committed.error());
-    return end_kernel_for("its start could not be recorded", end_kernel::how::kill);
+    return end_kernel_for(end_reason::unrecorded, end_kernel::how::kill);
   }
   kernel_->row = std::move(link);
   row_ = std::move(next);
@@ -64,6 +64,7 @@ void session_state::on_attached(kernel_attached const& told) {
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
   std::optional<storage::notice_record> notice;
+  std::vector<notice_id> withdrawn;
   if (told.reattached) {
     std::vector<std::string> running;
     for (auto const& cell : cells)
@@ -76,17 +77,22 @@ void session_state::on_attached(kernel_attached const& told) {
     notice = make_notice("reattached", std::move(text), running);
     // One is enough, however often the daemon was restarted since the last result.
     for (auto const& each : notices)
-      if (each.kind == "reattached") unit.push_back(storage::erase_notice{each.session, each.notice});
+      if (each.kind == "reattached") {
+        unit.push_back(storage::erase_notice{each.session, each.notice});
+        withdrawn.push_back(each.notice);
+      }
     unit.push_back(storage::put_notice{*notice});
   }
   if (shared->commit(unit)) {
     kernel_->row = std::move(link);
     if (notice) {
       std::erase_if(notices, [](auto const& each) { return each.kind == "reattached"; });
+      for (auto const& each : withdrawn) shared->forget_later(row_.number, each);
       add_notice(std::move(*notice));
     }
   }
-  kernel_->attached = kernel_->was_attached = true;
+  kernel_->port = told.port;
+  kernel_->attached = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
   advance();
@@ -172,18 +178,18 @@ bool session_state::take(std::vector<said> const& frames) {
     if (changed.has_result) {
       for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
       finish(std::move(*changed.row));
-      if (changed.kernel_ended) end_kernel_for("deadline", end_kernel::how::kill);
+      if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
     } else {
       auto& cell = cells.front();
       changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
       cell.row = std::move(*changed.row);
-      cell.code.clear();
+      std::string().swap(cell.outbox.code);
     }
   } else {
     // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
     kernel_->row.last_seq = changed.last_seq;
   }
-  if (kernel_ && kernel_->actor) self->send(kernel_->actor, kernel_recorded{changed.last_seq});
+  if (kernel_ && kernel_->port) kernel_->port->record(changed.last_seq);
   return true;
 }
 

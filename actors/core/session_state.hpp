@@ -36,13 +36,14 @@ struct arrival {
   run_cell what;
   storage::digest code{};
   steady_time deadline;  // for its kernel, from admission_timeout
+  std::uint32_t deaths = 0;  // kernels that died while they started for it
 };
 
 /// An accepted cell that is not final.
 struct live_cell {
   storage::cell_record row;
-  std::string code;  // until its start is recorded, then empty
-  bool reset_first = false;
+  /// What it takes to send it; the code is there until its start is recorded.
+  storage::outbox_record outbox;
   bool sent = false;  // handed to the present kernel in this incarnation, or known to run there
   cell_ending ending = cell_ending::none;
   std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
@@ -58,9 +59,9 @@ enum disk_tag : std::uint64_t { session_row, session_end, first_cell };
 struct session_kernel {
   caf::actor actor;
   storage::link_record row;
+  std::shared_ptr<kernel_port> port;  // since its first attach of this incarnation
   bool attached = false;
-  bool was_attached = false;          // in this incarnation
-  std::optional<std::string> ending;  // ordered to end: reset, close, stop, deadline; it gets no more cells
+  std::optional<end_reason> ending;  // ordered to end: it gets no more cells
 };
 
 struct session_state final : session_face {
@@ -79,7 +80,7 @@ struct session_state final : session_face {
   /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
   std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> stalled;
   std::optional<steady_time> store_retry_at;
-  std::optional<steady_time> dispatch_retry_at;
+  std::optional<steady_time> dispatch_retry_at;  // the first cell waits for the store
   bool closing = false;        // no call but close is taken any more
   bool gone = false;           // closed, its rows erased: nothing is answered but that
   bool row_asked = false;      // its row is on its way to disk
@@ -121,13 +122,16 @@ struct session_state final : session_face {
   void on_run(reply_to from, run_cell what);
   void accept_arrivals();
   bool accept_front();
+  std::optional<error> why_refused(run_cell const& what) const;
+  void record_front();
   bool replay(arrival& front);
-  void take_settings(run_cell const& what, storage::changes& unit, bool& reset_first);
+  void take_settings(run_cell const& what, storage::changes& unit);
   void refuse_front(error problem);
   void start_kernel();
   void ask_for_row();
   void tell_accepted(live_cell& cell, arrival accepted);
   void on_cell_synced(cell_number number, std::optional<storage::failure> const& problem);
+  void try_again_later();
   void dispatch();
   void send_execute(live_cell& cell);
 
@@ -161,10 +165,10 @@ struct session_state final : session_face {
   void on_reset(reply_to from);
   void on_close(reply_to from);
   void on_stop(stop_session_kernel const& order);
-  void end_kernel_for(std::string reason, end_kernel::how way);
+  void end_kernel_for(end_reason reason, end_kernel::how way);
   void on_close_ready();
   void finish_close();
-  void interrupt_queued(cell_number number);
+  bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 
   // session_answers.cpp
   void answer_text(reply_to const& to, std::string text);

@@ -45,7 +45,7 @@ std::vector<encoded_row> one_of_each() {
       encoded<cell_index_codec>("cell id", key_of(7, "c-3"), {3, digest_of(3), true}),
       encoded<open_cell_codec>("open cell", key_of(7, 3), {7, 3}),
       encoded<expired_cell_codec>("expired cell", key_of(7, 3), {7, 3, cell_id("c-3")}),
-      encoded<outbox_codec>("outbox", key_of(7, 3), {7, 3, "print(1)"}),
+      encoded<outbox_codec>("outbox", key_of(7, 3), {7, 3, "print(1)", true, "python3", "k-1"}),
       encoded<link_codec>("link", "k-1", link_row("k-1")),
       encoded<nursery_codec>("nursery", "y-1", nursery_row("y-1")),
       encoded<notice_codec>("notice", key_of(7, "n-1"), {false, notice_row(7, "n-1")}),

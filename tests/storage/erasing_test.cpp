@@ -10,7 +10,7 @@ void give_everything(stores& store, session_number number, std::string name, cel
   for (cell_number cell = 1; cell <= cells; ++cell) unit.push_back(put_cell{final_cell(number, cell)});
   unit.push_back(expire_cell{number, 1});
   commit_disk(store, unit);
-  commit_boot(store, {put_cell{queued_cell(number, cells + 1)}, put_outbox{{number, cells + 1, "x"}},
+  commit_boot(store, {put_cell{queued_cell(number, cells + 1)}, put_outbox{{number, cells + 1, "x", false, {}, {}}},
                       put_cell{final_cell(number, cells + 2)}, put_notice{notice_row(number, "n-2")}});
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("rows that come late for an erased session are not written") {
     commit_boot(*store, {erase_session{1}});
     commit_disk(*store, {erase_session{1}});
 
-    commit_disk(*store, {put_cell{final_cell(1, 9)}, put_outbox{{1, 9, "x"}}, put_notice{notice_row(1, "n-9")},
+    commit_disk(*store, {put_cell{final_cell(1, 9)}, put_outbox{{1, 9, "x", false, {}, {}}}, put_notice{notice_row(1, "n-9")},
                          put_session{session_row(1, "a")}});
 
     check_gone(*store, 1, "a");

@@ -15,7 +15,7 @@ void fill(stores& store) {
   commit_disk(store, {put_session{session_row(1, "a")}, put_cell{queued_cell(1, 1)}, put_cell{queued_cell(1, 2)},
                       put_link{link_row("k-remote")}, put_notice{notice_row(1, "n-1")}});
   commit_boot(store, {put_cell{final_cell(1, 1)}, put_cell{running_cell(1, 2)}, put_cell{queued_cell(1, 3)},
-                      put_outbox{{1, 3, "print(3)"}}, put_link{link_row("k-local")}, put_nursery{nursery_row("y-1")},
+                      put_outbox{{1, 3, "print(3)", false, {}, {}}}, put_link{link_row("k-local")}, put_nursery{nursery_row("y-1")},
                       put_session{session_row(2, "b")}});
 }
 

@@ -108,6 +108,7 @@ TEST_CASE("cells are listed newest first across both stores, in pages") {
   CHECK(taken(store->last_cell_number(1)) == 9);
   CHECK(taken(store->last_cell_number(2)) == 1);
   CHECK(taken(store->last_cell_number(3)) == 0);
+  CHECK(taken(store->first_cell_number(3)) == 0);
 }
 
 TEST_CASE("sessions are listed newest first, by owner and child") {
@@ -164,7 +165,7 @@ TEST_CASE("a final cell stays as it is") {
 TEST_CASE("a result takes its outbox row with it") {
   test_home home;
   auto const store = home.open();
-  commit_boot(*store, {put_cell{queued_cell(1, 1)}, put_outbox{{1, 1, "print(1)"}}});
+  commit_boot(*store, {put_cell{queued_cell(1, 1)}, put_outbox{{1, 1, "print(1)", true, "python3", "k-1"}}});
   REQUIRE(taken(store->outbox(1, 1))->code == "print(1)");
 
   commit_boot(*store, {put_cell{final_cell(1, 1)}});

@@ -5,6 +5,7 @@ about is found again by that TMPDIR in the environment it was started with (kern
 up needs no daemon and never touches anybody else's processes.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -233,7 +234,8 @@ class Daemon:
         """The ends of all logs, for a failed test."""
         parts = [("printed", self.printed()), ("daemon.log", self.log())]
         for path in sorted(self.home.glob("run/*/kernel.log")) + sorted(self.home.glob("nursery/*/*.log")):
-            parts.append((str(path.relative_to(self.home)), path.read_text(errors="replace")))
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                parts.append((str(path.relative_to(self.home)), path.read_text(errors="replace")))
         for path in sorted(self.home.glob("run/*/exit")):
             parts.append((str(path.relative_to(self.home)), path.read_text(errors="replace")))
         parts.append(("failpoints", "\n".join(self.fired_failpoints())))

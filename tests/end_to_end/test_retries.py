@@ -1,0 +1,137 @@
+"""What is tried again, how often, and where a cell goes when its kernel is not the one it was accepted for."""
+
+import os
+import shutil
+import signal
+import time
+
+from holdfast_test import processes
+from holdfast_test.cases import DaemonCase
+
+REQUEUES_MOST = 3
+ENDED_SECONDS = 12.0  # a deadline of a second, the interrupt's grace, the daemon's margin, and a slow machine
+
+
+class DeadStartTest(DaemonCase):
+    def test_a_kernel_that_dies_before_its_hello_is_replaced_three_times_at_most(self):
+        self.daemon.stop()
+        self.daemon.start(HOLDFAST_FAILPOINTS="kernel.before_hello_sent=kill", HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log))
+
+        result = self.daemon.run("1")
+
+        self.assertEqual((result["status"], result["error"]["name"]), ("error", "start_failed"), result)
+        self.assertIn("SIGKILL", result["error"]["message"])
+        self.assertEqual(result["notices"], [])
+        self.assertEqual(self.daemon.fired_failpoints(), ["kernel.before_hello_sent"] * (REQUEUES_MOST + 1))
+        self.assertEqual(self.daemon.kernels(), [])
+
+
+class StoreTest(DaemonCase):
+    def test_a_queued_cell_gets_its_kernel_though_the_first_try_to_record_one_fails(self):
+        self.daemon.stop()
+        self.daemon.start(HOLDFAST_FAILPOINTS="core.after_spawn_recorded=1*off->1*error->off")
+        client, _ = self.daemon.start_cell("import time\nprint('before', flush=True)\ntime.sleep(60)", "first")
+        client.wait_streamed("first", "before")
+        queued = client.send("run", code="1+1", cell="second", stream=True)
+        client.wait_accepted("second", queued)
+
+        processes.send_signal(processes.identify(self.daemon.kernels()[0]["pid"]), signal.SIGKILL)
+
+        self.assert_ok(queued.result(), "2")
+
+
+class StrictTest(DaemonCase):
+    def test_a_run_is_answered_though_its_cell_ends_before_its_id_is_synced(self):
+        for method in ("cell.interrupt", "session.close"):
+            with self.subTest(method):
+                self.daemon.stop()
+                self.daemon.start(HOLDFAST_DURABILITY="strict")
+                self.daemon.run("1")
+                self.daemon.restart(
+                    HOLDFAST_DURABILITY="strict", HOLDFAST_FAILPOINTS="storage.disk.before_commit=delay(1500)"
+                )
+                client = self.daemon.connect()
+                pending = client.send("run", code="import time\ntime.sleep(60)", cell="c-" + method)
+
+                client.send(method)
+
+                self.assertEqual(pending.result()["status"], "interrupted")
+
+
+class IfKernelTest(DaemonCase):
+    def test_a_queued_cell_for_one_kernel_does_not_run_in_the_next(self):
+        kernel = self.daemon.run("x = 1")["kernel"]["id"]
+        client, running = self.daemon.start_cell("import time\nprint('before', flush=True)\ntime.sleep(60)", "first")
+        client.wait_streamed("first", "before")
+        effect = self.daemon.directory / "effect"
+        queued = client.send("run", code=f"open({str(effect)!r}, 'w')", cell="second", if_kernel=kernel, stream=True)
+        client.wait_accepted("second", queued)
+
+        self.daemon.call("session.reset")
+        result = queued.result()
+
+        self.assertEqual((result["status"], result["error"]["name"]), ("error", "kernel_changed"), result)
+        self.assertIn(kernel, result["error"]["message"])
+        self.assertFalse(effect.exists())
+        self.assert_ok(self.daemon.run("2"), "2")
+
+
+class OtherPythonTest(DaemonCase):
+    def other_python(self):
+        """The interpreter under another name: another python, by the path that it says."""
+        path = self.daemon.directory / "other-python3"
+        os.symlink(shutil.which("python3"), path)
+        return str(path)
+
+    def test_each_cell_runs_in_the_interpreter_that_it_was_sent_for(self):
+        other = self.other_python()
+        client = self.daemon.connect()
+        source = "import sys\nsys.executable"
+
+        pending = [client.send("run", code=source), client.send("run", code=source, python=other), client.send("run", code=source)]
+        results = [each.result() for each in pending]
+
+        self.assertNotEqual(results[0]["value"], repr(other))
+        self.assertEqual([result["value"] for result in results[1:]], [repr(other)] * 2)
+        self.assertEqual(results[1]["kernel"]["reason"], "environment_changed")
+        self.assertEqual(results[2]["kernel"]["reason"], "reused")
+
+
+class DeadlineTest(DaemonCase):
+    def test_a_cell_that_was_sent_keeps_its_deadline_over_a_restart_though_its_kernel_does_not_answer(self):
+        self.daemon.run("1")
+        kernel = processes.identify(self.daemon.kernels()[0]["pid"])
+        processes.send_signal(kernel, signal.SIGSTOP)
+        pending = self.daemon.connect()
+        pending.wait_accepted("c1", pending.send("run", code="1", cell="c1", timeout_ms=1000, stream=True))
+
+        self.daemon.restart(crash=True)
+        began = time.monotonic()
+        result = self.daemon.call("cell.wait", cell="c1")
+
+        self.assertEqual(result["status"], "timeout", result)
+        self.assertLess(time.monotonic() - began, ENDED_SECONDS)
+
+
+class NoticeTest(DaemonCase):
+    def test_a_connection_lost_before_its_first_hello_is_no_restart(self):
+        self.daemon.stop()
+        self.daemon.start(HOLDFAST_FAILPOINTS="core.after_hello=1*error->off")
+
+        self.assertEqual(self.daemon.run("1")["notices"], [])
+
+
+class EventsTest(DaemonCase):
+    def test_a_number_of_an_earlier_daemon_brings_all_events_of_this_one(self):
+        self.daemon.run("1")
+        seen = self.daemon.connect().call("event.subscribe")["seq"]
+        self.daemon.restart()
+        self.daemon.run("2", cell="after")
+
+        client = self.daemon.connect()
+        answer = client.call("event.subscribe", since=seen)
+
+        self.assertGreater(answer["seq"], seen)
+        self.assertEqual(answer["missed"], 0)
+        accepted = client.wait_notification("event", where=lambda params: params["kind"] == "cell_accepted")
+        self.assertEqual(accepted["details"]["cell"], "after")
