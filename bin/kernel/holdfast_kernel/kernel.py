@@ -383,7 +383,7 @@ class Kernel:
         self._forked = True
         self._interrupts.forked = True
         self._output.become_forked_child()
-        self._link.abandon(close=True)
+        self._link.abandon()
         self._thread.abandon()
         for fd in self._output.pipe_fds() + [self._descriptors.directory_fd]:
             try:

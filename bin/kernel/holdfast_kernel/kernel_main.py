@@ -46,20 +46,33 @@ def _place(error):
 
 def _become_kernel(spec, listener, pipes, own_log):
     os.setsid()  # a signal to the kernel's own group must reach neither the nursery nor another kernel
+    _raise_oom_score()
+    kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']))
+    os.register_at_fork(after_in_child=kernel.on_fork_in_child)
+    kernel.serve(link)
+
+
+def map_files(directory):
+    """The memories of spool and journal."""
+    return (system.map_new_file(os.path.join(directory, 'spool'), limits.SPOOL_SIZE),
+            system.map_new_file(os.path.join(directory, 'journal'), limits.JOURNAL_SIZE))
+
+
+def assemble(spec, listener, pipes, own_log, memories, kept=()):
+    """(Kernel, Link) in this process, which has from now on the descriptors, signals, environment and `__main__` of a kernel.
+
+    All that can be undone: the nursery rehearses it (warming.py), keeping its own descriptors, `kept`."""
     _reset_signals()
     directory_fd = os.open(spec['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    readers, listener = _arrange_descriptors(listener, pipes, own_log, directory_fd)
+    readers, listener = _arrange_descriptors(listener, pipes, own_log, directory_fd, kept)
     directory_fd = system.place(directory_fd)
     own_log.fd = system.place(own_log.fd)
     faulthandler.enable(file=own_log.fd)
     listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
     failpoints.install(spec['failpoints'], prefix='kernel.')
     _use_environment(spec)
-    _raise_oom_score()
-    spool = Spool(system.map_new_file(os.path.join(spec['directory'], 'spool'), limits.SPOOL_SIZE))
-    journal = Journal(system.map_new_file(os.path.join(spec['directory'], 'journal'), limits.JOURNAL_SIZE))
-
-    output = Output(journal, readers, lambda: kernel.notify_output())
+    spool = Spool(memories[0])
+    output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output())
     interrupts = Interrupts()
     streams = Streams(output, interrupts.leave_kernel)
     runner = Runner(_new_main(), interrupts)
@@ -68,11 +81,10 @@ def _become_kernel(spec, listener, pipes, own_log):
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)
-    os.register_at_fork(after_in_child=kernel.on_fork_in_child)
     interrupts.install()
     os.umask(system.user_umask)
     own_log.write('kernel-started %s pid %d python %s' % (spec['kernel'], identity.pid, sys.version.split()[0]))
-    kernel.serve(link)
+    return kernel, link
 
 
 def _reset_signals():
@@ -85,14 +97,14 @@ def _reset_signals():
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, system.SIGNALS)
 
 
-def _arrange_descriptors(listener, pipes, own_log, directory_fd):
+def _arrange_descriptors(listener, pipes, own_log, directory_fd, kept):
     """Descriptors 0, 1, 2 as a cell sees them, nothing of the nursery's left, the kernel's own out of the way."""
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     for stream, (_reader, writer) in pipes.items():
         os.dup2(writer, stream)
     readers = {stream: reader for stream, (reader, _writer) in pipes.items()}
-    system.close_all_but(list(readers.values()) + [listener.fileno(), own_log.fd, directory_fd])
+    system.close_all_but(list(readers.values()) + [listener.fileno(), own_log.fd, directory_fd] + list(kept))
     for stream, reader in readers.items():
         readers[stream] = system.place(reader)
         fcntl.fcntl(readers[stream], fcntl.F_SETFL, fcntl.fcntl(readers[stream], fcntl.F_GETFL) | os.O_NONBLOCK)
@@ -107,7 +119,8 @@ def _use_environment(spec):
     if 'TZ' in environment:
         time.tzset()
     os.chdir(spec['cwd'])
-    sys.argv = ['']
+    if sys.argv != ['']:
+        sys.argv = ['']
     if '' not in sys.path[:1]:
         sys.path.insert(0, '')
 

@@ -314,17 +314,14 @@ class Link:
         self._listener.detach()
         self.use_listener(listener)
 
-    def abandon(self, close):
-        """After a fork: forgets all sockets; closes those descriptors that are still ours if asked to."""
+    def abandon(self):
+        """In a child of a cell's fork: forgets all sockets and closes those descriptors that are still ours."""
         peers = list(self._pending.values()) + ([self._attached] if self._attached is not None else [])
         self._pending = {}
         self._attached = None
         for peer in peers:
-            if close:
-                _close_if_own(peer)
-            else:
-                peer.socket.detach()
-        if close and self.listener_is_own():
+            _close_if_own(peer)
+        if self.listener_is_own():
             self._listener.close()
         else:
             self._listener.detach()

@@ -13,20 +13,22 @@ from .reaper import Ending, exit_record, write_exit
 
 
 class Nursery:
-    def __init__(self, config, log):
+    def __init__(self, config, log, become):
+        """`become(spec, listener, pipes)` makes a forked child the kernel; it does not return."""
         self._program = config['program']
         self._idle_limit = config['idle_ms'] / 1000.0
         self._log = log
+        self._become = become
         self.poller = select.epoll()
         self._link = None
         self._children = {}  # kernel id -> Child, alive or ending
         self._by_pidfd = {}  # pidfd -> Child, alive
         self._endings = []  # Ending of each dead kernel that is not done with
         self._shutdown = False  # ends as soon as it is childless
-        self._idle_since = time.monotonic()  # since when it has had neither child nor daemon; None while it has one
+        self._idle_since = None  # since when it has had neither child nor daemon; None while it has one
 
     def serve(self, link):
-        """Serves until idle for long enough. In a forked kernel it leaves with BecomeKernel."""
+        """Serves until idle for long enough."""
         self._link = link
         wake_reader, wake_writer = os.pipe()
         for fd in (wake_reader, wake_writer):
@@ -110,7 +112,7 @@ class Nursery:
         self._push({'type': 'spawned', 'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time})
 
     def _fork(self, spec):
-        child = spawning.fork(spec)
+        child = spawning.fork(spec, self._become)
         self._children[child.kernel] = child
         self._by_pidfd[child.handle.fd] = child
         self.poller.register(child.handle.fd, select.EPOLLIN)
@@ -190,7 +192,3 @@ class Nursery:
         self._log.write('accept-failed %s' % error)
         system.raise_descriptor_limit()
         time.sleep(0.05)  # the listener stays readable: do not spin
-
-    def abandon(self):
-        """In a forked kernel: the nursery's sockets must not be closed by the collector under numbers that are the kernel's now."""
-        self._link.abandon(close=False)

@@ -11,7 +11,6 @@ import sys
 from . import failpoints, handshake, kernel_main, limits, log, sockets, system, warming
 from .link import Link
 from .nursery import Nursery
-from .spawning import BecomeKernel
 from .window import Window
 
 
@@ -81,9 +80,8 @@ def _import_all(preload):
 
 
 def _serve(config, listener, writer):
-    """The nursery itself, in the background. Does not return; a forked kernel leaves through here too."""
+    """The nursery itself, in the background. Does not return; nor does a kernel, which is forked from within."""
     own_log = None
-    child = None
     try:
         own_log = log.Log(log.open_log(config['directory'], 'nursery.log'))
         nursery, link = _start(config, listener, own_log)
@@ -91,8 +89,6 @@ def _serve(config, listener, writer):
         os.close(writer)
         writer = -1
         nursery.serve(link)
-    except BecomeKernel as fork:
-        child = fork
     except BaseException as error:
         text = '%s: %s' % (type(error).__name__, error)
         if own_log is not None:
@@ -100,11 +96,6 @@ def _serve(config, listener, writer):
         if writer >= 0:
             os.write(writer, text.encode('utf-8', 'replace'))
         os._exit(1)
-    if child is not None:
-        # Outside of the handler: the kernel's stack and exceptions know nothing of the nursery.
-        child.__traceback__ = None
-        nursery.abandon()
-        kernel_main.run(child.spec, child.listener, child.pipes)
     os._exit(0)
 
 
@@ -113,7 +104,7 @@ def _start(config, listener, own_log):
     system.raise_descriptor_limit()
     failpoints.install(config.get('failpoints'), config.get('failpoint_log'), 'nursery.')
     listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
-    nursery = Nursery(config, own_log)
+    nursery = Nursery(config, own_log, kernel_main.run)
     identity = handshake.Identity()
     shakes = handshake.Handshake(config['nursery'], config['token'], config['home'], config['program'], identity)
     link = Link('nursery', listener, nursery.poller, Window(), shakes, nursery, own_log)

@@ -1,6 +1,6 @@
 """Forking one kernel: checks, socket and pipes before the fork; what the parent keeps of it after.
 
-`fork` returns a Child in the parent; in the child it raises BecomeKernel, which unwinds the nursery's stack to nursery_main.
+`fork` returns a Child in the parent; in the child it does not return: the kernel runs above the nursery's frames.
 """
 
 import os
@@ -10,16 +10,6 @@ from . import failpoints, handshake, limits, processes, sockets
 
 class SpawnFailed(Exception):
     """No kernel was forked; the text says why."""
-
-
-class BecomeKernel(BaseException):
-    """Raised in the forked child only."""
-
-    def __init__(self, spec, listener, pipes):
-        BaseException.__init__(self)
-        self.spec = spec
-        self.listener = listener
-        self.pipes = pipes
 
 
 class Child:
@@ -89,8 +79,11 @@ def check(message, program):
     return spec
 
 
-def fork(spec):
-    """Forks the kernel of a checked spec. SpawnFailed if it cannot be."""
+def fork(spec, become):
+    """Forks the kernel of a checked spec. SpawnFailed if it cannot be.
+
+    The child calls `become(spec, listener, pipes)` from here. Unwinding the nursery's frames would write to a page of each of their
+    objects; as they stay, nothing that they hold is collected, and no socket is closed under a number that is the kernel's by then."""
     listener = None
     descriptors = []
     try:
@@ -105,7 +98,7 @@ def fork(spec):
             listener.close()
         raise SpawnFailed('cannot start kernel %s: %s' % (spec['kernel'], error))
     if pid == 0:
-        raise BecomeKernel(spec, listener, {1: descriptors[0:2], 2: descriptors[2:4]})
+        become(spec, listener, {1: descriptors[0:2], 2: descriptors[2:4]})
     listener.close()
     os.close(descriptors[1])
     os.close(descriptors[3])

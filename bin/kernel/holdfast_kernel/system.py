@@ -35,6 +35,7 @@ user_umask = 0o022  # of whoever started the nursery, set by its entry; its own 
 
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.timerfd_settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 _libc.syscall.restype = ctypes.c_long
@@ -85,6 +86,11 @@ def map_new_file(path, size):
     finally:
         os.close(fd)
     return _memoryview(address, size, _PYBUF_WRITE)
+
+
+def unmap(memory):
+    """Gives back what `map_new_file` mapped; the memoryview must not be used any more."""
+    _libc.munmap(ctypes.addressof(ctypes.c_char.from_buffer(memory)), len(memory))
 
 
 class Timer:

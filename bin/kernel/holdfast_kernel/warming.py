@@ -6,6 +6,7 @@ heap are filled up: what a kernel makes then lies side by side on few pages inst
 """
 
 import builtins
+import faulthandler
 import gc
 import getpass
 import linecache
@@ -17,32 +18,32 @@ import time
 import types
 import warnings
 
-from . import frames, handshake, heap, interrupts, journal, kernel_main, limits, log, output, spawning, spool, streams, system
-from .cells import Runner
-from .descriptors import Descriptors
-from .kernel import Kernel
-from .link import Link
-from .window import Window
+from . import failpoints, frames, heap, interrupts, kernel_main, last_words, limits, log, nursery, processes, sockets, spawning, system
 
 _CELLS = ('1+1', 'x = [1, 2]\nx', 'def f(): return {}\nf()', 'print(1)', '1/0', 'x =', '1+1')
+_SHORT = ('1+1',)
+_TIMES = 10  # until the interpreter has settled on what it specializes in the code (3.11: 8 calls, then some of each instruction)
 _TOKEN = '0' * 64
+
+_kept = []  # the nursery's own, which a kernel replaces: to be given up costs it pages, too
 
 
 def share_with_kernels(directory, own_log):
     """To be called once, before the first fork and with no thread but this one."""
     gc.disable()
+    _kept.extend((sys.stdin, sys.stdout, sys.stderr, sys.argv))
     os.environ.clear()  # each kernel gets the one that its spawn names
     time.tzset()
     # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
     warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
     try:
-        used = _code_used_by(lambda: _rehearse(directory))
+        used = _code_used_by(lambda: _rehearse(directory, _CELLS))
         gc.collect()
         heap.fill_holes()
         _gather_code(used)
         # Again: copies of code are fresh, and a full collection has emptied caches and free lists.
-        for _ in range(3):
-            _rehearse(directory)
+        for time_left in range(_TIMES, 0, -1):
+            _rehearse(directory, _CELLS if time_left <= 3 else _SHORT)
     except Exception as error:  # kernels are bigger then, no more
         own_log.write('rehearsal-failed %s: %s' % (type(error).__name__, error))
     heap.fill_holes()
@@ -62,74 +63,104 @@ def _code_used_by(act):
 
 
 def _gather_code(used):
-    """Puts copies of this code, and of what only a forked kernel runs, side by side: running it counts references in it."""
-    modules = (kernel_main.__name__, spawning.__name__)
+    """Puts copies of this code, and of what only nursery and forked kernel run, side by side: running it counts references in it."""
+    modules = tuple(module.__name__ for module in (kernel_main, last_words, nursery, processes, spawning))
+    originals = []  # kept meanwhile: a copy in the place of one that was just freed would lie where that one lay
     for function in gc.get_objects():
         if type(function) is types.FunctionType and not interrupts.is_door(function.__code__):
             if id(function.__code__) in used or function.__module__ in modules:
+                originals.append(function.__code__)
                 function.__code__ = function.__code__.replace()
 
 
-def _rehearse(directory):
-    """A kernel in all but fork and thread: made, attached to, given cells, forgotten."""
-    streams_before = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
-    functions_before = (builtins.input, getpass.getpass)
-    handler_before = signal.getsignal(signal.SIGINT)
-    kernel = daemon = None
-    opened = []
-    try:
-        kernel, link, address = _make_kernel(directory, opened)
-        daemon = socket.socket(socket.AF_UNIX)
-        daemon.settimeout(1)  # a rehearsal that goes wrong must not keep the nursery
-        daemon.connect(address)
-        kernel.use_link(link)
-        _play(kernel, daemon)
-    finally:
-        sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams_before
-        builtins.input, getpass.getpass = functions_before
-        signal.signal(signal.SIGINT, handler_before)
+class _Surroundings:
+    """What a rehearsal changes in this process, to be put back."""
+
+    def __init__(self):
+        self._streams = (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__)
+        self._functions = (builtins.input, getpass.getpass)
+        self._handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)}
+        self._main = sys.modules['__main__']
+        self._path = list(sys.path)
+        self._failpoints = failpoints.active
+        self.descriptors = [int(name) for name in os.listdir('/proc/self/fd')]
+
+    def put_back(self):
+        sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__ = self._streams
+        builtins.input, getpass.getpass = self._functions
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        sys.modules['__main__'] = self._main
+        sys.path[:] = self._path
+        failpoints.active = self._failpoints
+        faulthandler.disable()
+        os.environ.clear()
+        os.umask(0o077)
         vars(builtins).pop('_', None)
         linecache.clearcache()
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        os.close(null)
+
+
+def _rehearse(directory, cells):
+    """A kernel in all but fork, session and thread: made, attached to, given cells, forgotten. Its run directory is one in `directory`."""
+    surroundings = _Surroundings()
+    run_directory = os.path.join(directory, 'rehearsal')
+    os.mkdir(run_directory, 0o700)
+    kernel = daemon = own_log = None
+    memories = ()
+    try:
+        own_log = log.Log(log.open_log(run_directory, 'kernel.log'))
+        memories = kernel_main.map_files(run_directory)
+        kernel, link = _make_kernel(run_directory, own_log, memories, surroundings.descriptors)
+        daemon = socket.socket(socket.AF_UNIX)
+        daemon.settimeout(1)  # a rehearsal that goes wrong must not keep the nursery
+        _connect(daemon, run_directory)
+        kernel.use_link(link)
+        _play(kernel, daemon, cells)
+    finally:
+        surroundings.put_back()
         if daemon is not None:
             daemon.close()
         if kernel is not None:
             kernel.on_fork_in_child()  # which gives up all that is a kernel's
-        for fd in opened:
-            os.close(fd)
+        if own_log is not None:
+            os.close(own_log.fd)
+        kernel = link = None
+        for memory in memories:
+            system.unmap(memory)
+        for name in os.listdir(run_directory):
+            os.unlink(os.path.join(run_directory, name))
+        os.rmdir(run_directory)
 
 
-def _make_kernel(directory, opened):
-    own_log = log.Log(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
-    opened.append(own_log.fd)
-    readers = {}
-    for stream in (output.STDOUT, output.STDERR):
-        reader, writer = os.pipe()
-        os.set_blocking(reader, False)
-        opened.append(writer)
-        readers[stream] = system.place(reader)
-    text = output.Output(journal.Journal(memoryview(bytearray(limits.JOURNAL_SIZE // 8))), readers, lambda: kernel.notify_output())
-    signals = interrupts.Interrupts()
-    directory_fd = system.place(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    kernel = Kernel({'first_grace_ms': 60000, 'interrupt_grace_ms': 0}, Descriptors(directory, directory_fd, own_log, text), text,
-                    streams.Streams(text, signals.leave_kernel), Runner({'__name__': '__main__'}, signals), signals,
-                    spool.Spool(memoryview(bytearray(limits.SPOOL_SIZE // 8))), own_log)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind('')  # an address of the kernel's choice, in no directory
-    listener.listen(1)
-    address = listener.getsockname()
-    shakes = handshake.Handshake('k', _TOKEN, '', '', handshake.Identity())
-    link = Link('kernel', system.place_socket(listener), kernel.poller, Window(), shakes, kernel, own_log)
-    return kernel, link, address
+def _connect(daemon, directory):
+    """Through a name that is short enough for a socket's address."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        daemon.connect('/proc/self/fd/%d/kernel.sock' % fd)
+    finally:
+        os.close(fd)
 
 
-def _play(kernel, daemon):
+def _make_kernel(run_directory, own_log, memories, kept):
+    spec = {'kernel': 'k', 'token': _TOKEN, 'home': '', 'program': '', 'directory': run_directory, 'cwd': '.', 'failpoints': '',
+            'env': {'PATH': '/usr/bin', 'HOME': '/', 'LANG': 'C.UTF-8'}, 'grace_ms': 60000, 'first_grace_ms': 60000,
+            'interrupt_grace_ms': 0}
+    listener = sockets.listen(run_directory, 'kernel.sock', replace=True)
+    return kernel_main.assemble(spec, listener, {1: os.pipe(), 2: os.pipe()}, own_log, memories, kept)
+
+
+def _play(kernel, daemon, cells):
     """A daemon's part: attach, then one cell after the other, the ack of one with the next."""
     decoder = frames.Decoder()
     attach = {'type': 'attach', 'kernel': 'k', 'token': _TOKEN, 'home': 'h', 'incarnation': 1, 'ack': 0, 'grace_ms': 60000,
               'protocol': limits.PROTOCOL}
     daemon.send(frames.encode(0, 0, frames.to_payload(attach)))
     taken = 0
-    for number, source in enumerate((None,) + _CELLS):
+    for number, source in enumerate((None,) + cells):
         if source is not None:
             message = {'type': 'execute', 'cell': 'c%d' % number, 'generation': number, 'code': source, 'timeout_ms': 1000,
                        'output_limit': limits.OUTPUT_LIMIT}
