@@ -41,7 +41,7 @@ class Descriptors:
         if not link.attached_is_own():
             link.drop('a cell closed its descriptor')
         if not link.listener_is_own():
-            link.replace_listener(system.place_socket(sockets.listen(self._directory, 'kernel.sock', replace=True)))
+            link.replace_listener(system.place_socket(sockets.listen(self._directory, 'kernel.sock', replace=True).detach()))
             self._log.write('descriptors-lost listening socket: rebuilt')
 
     def _renew_pipe(self, stream):

@@ -21,7 +21,7 @@ _fillers = []  # never freed
 
 def fill_holes():
     # Large ones first: what they leave is filled by smaller ones.
-    for size in (65536, 32768, 16384, 8192, 4096, 2048, 1536, 1024, 768, 640, 528, 384, 256, 192, 128, 96, 64, 48, 32, 24):
+    for size in (65536, 32768, 16384, 8192, 6144) + tuple(range(4096, 512, -128)) + (528, 384, 256, 192, 128, 96, 64, 48, 32, 24):
         _fill_malloc(size)
     for size in range(_SMALL, 0, -16):
         _fill_class(size)
@@ -36,7 +36,7 @@ def _fill_malloc(size):
         block = malloc(size)
         adjacent = adjacent + 1 if previous < block <= previous + size + 32 else 0
         previous = block
-        if adjacent == 3:
+        if adjacent == 4:
             return
 
 

@@ -54,8 +54,8 @@ def _become_kernel(spec, listener, pipes, own_log):
 
 def map_files(directory):
     """The memories of spool and journal."""
-    return (system.map_new_file(os.path.join(directory, 'spool'), limits.SPOOL_SIZE),
-            system.map_new_file(os.path.join(directory, 'journal'), limits.JOURNAL_SIZE))
+    return (system.map_new_file(directory + '/spool', limits.SPOOL_SIZE),
+            system.map_new_file(directory + '/journal', limits.JOURNAL_SIZE))
 
 
 def assemble(spec, listener, pipes, own_log, memories, kept=()):
@@ -92,8 +92,7 @@ def _reset_signals():
     _signal.set_wakeup_fd(-1)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
-    # A handler, not SIG_IGN: programs that a cell starts do not inherit it.
-    _signal.signal(_signal.SIGHUP, lambda _number, _frame: None)
+    _signal.signal(_signal.SIGHUP, system.ignore_signal)
     _signal.pthread_sigmask(_signal.SIG_UNBLOCK, system.SIGNALS)
 
 
@@ -108,7 +107,7 @@ def _arrange_descriptors(listener, pipes, own_log, directory_fd, kept):
     for stream, reader in readers.items():
         readers[stream] = system.place(reader)
         fcntl.fcntl(readers[stream], fcntl.F_SETFL, fcntl.fcntl(readers[stream], fcntl.F_GETFL) | os.O_NONBLOCK)
-    return readers, system.place_socket(listener)
+    return readers, system.place_socket(listener.detach())
 
 
 def _use_environment(spec):
@@ -116,7 +115,7 @@ def _use_environment(spec):
     for name, value in spec['env'].items():
         environment[name] = value
     environment['HOLDFAST_KERNEL'] = spec['kernel']
-    if 'TZ' in environment:
+    if 'TZ' in spec['env']:
         time.tzset()
     os.chdir(spec['cwd'])
     if sys.argv != ['']:

@@ -1,6 +1,7 @@
 """All that the program uses of the standard library, imported before the program itself: see nursery.py."""
 
 import __future__  # noqa: F401
+import _socket  # noqa: F401
 import ast  # noqa: F401
 import atexit  # noqa: F401
 import builtins  # noqa: F401

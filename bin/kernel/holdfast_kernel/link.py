@@ -16,6 +16,7 @@ from .handshake import Refusal
 READ = select.POLLIN
 READ_WRITE = select.POLLIN | select.POLLOUT
 _GONE = select.POLLNVAL
+_NOSIGNAL = int(socket.MSG_NOSIGNAL)
 
 
 class _Peer:
@@ -156,7 +157,7 @@ class Link:
     def _send(self, peer):
         """Whether all that was ready went out."""
         try:
-            sent = peer.socket.send(peer.out, socket.MSG_NOSIGNAL)
+            sent = peer.socket.send(peer.out, _NOSIGNAL)
         except BlockingIOError:
             sent = 0
         except OSError as error:
@@ -198,24 +199,24 @@ class Link:
         return True
 
     def _accept(self):
-        while True:
-            try:
-                connection, _address = self._listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                self._owner.on_accept_failed(error)
-                return
-            connection = system.place_socket(connection)
-            if not sockets.peer_is_trusted(connection):
-                self._log.write('peer-refused another user connected')
-                connection.close()
-                continue
-            if len(self._pending) >= limits.PENDING_CONNECTIONS:
-                self._close(min(self._pending.values(), key=lambda peer: peer.deadline))
-            peer = _Peer(connection, limits.MAX_ATTACH_PAYLOAD)
-            self._pending[peer.fd] = peer
-            self._poller.register(peer.fd, READ)
+        """One connection: while more wait, the poller says so again."""
+        try:
+            fd, _address = self._listener._accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            self._owner.on_accept_failed(error)
+            return
+        connection = system.place_socket(fd)
+        if not sockets.peer_is_trusted(connection):
+            self._log.write('peer-refused another user connected')
+            connection.close()
+            return
+        if len(self._pending) >= limits.PENDING_CONNECTIONS:
+            self._close(min(self._pending.values(), key=lambda peer: peer.deadline))
+        peer = _Peer(connection, limits.MAX_ATTACH_PAYLOAD)
+        self._pending[peer.fd] = peer
+        self._poller.register(peer.fd, READ)
 
     def _read_pending(self, peer):
         try:
@@ -259,7 +260,7 @@ class Link:
         """A handshake frame: small, on a fresh socket, so it goes out whole or the connection is of no use."""
         try:
             peer.socket.send(frames.encode(0, 0 if message['type'] == 'refused' else self.window.ack, frames.to_payload(message)),
-                             socket.MSG_NOSIGNAL)
+                             _NOSIGNAL)
         except OSError:
             pass
 
@@ -296,9 +297,13 @@ class Link:
         """Closes pending connections past their deadline; seconds until the next one, or None."""
         if not self._pending:
             return None
-        for peer in [peer for peer in self._pending.values() if peer.deadline <= now]:
-            self._close(peer)
-        return min([max(0.0, peer.deadline - now) for peer in self._pending.values()], default=None)
+        left = None
+        for peer in list(self._pending.values()):
+            if peer.deadline <= now:
+                self._close(peer)
+            elif left is None or peer.deadline - now < left:
+                left = peer.deadline - now
+        return left
 
     def attached_is_own(self):
         """Whether the attached connection's descriptor is still that connection."""

@@ -33,7 +33,7 @@ class Nursery:
         wake_reader, wake_writer = os.pipe()
         for fd in (wake_reader, wake_writer):
             os.set_blocking(fd, False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGCHLD, system.ignore_signal)
         signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
         self.poller.register(wake_reader, select.EPOLLIN)
         self._reap_adopted()

@@ -3,12 +3,12 @@
 Thin: each function is one call. Raises OSError as the os module does.
 """
 
+import _socket
 import ctypes
 import fcntl
 import os
 import resource
 import signal
-import socket
 import struct
 import sys
 
@@ -61,6 +61,10 @@ def pidfd_open(pid):
 
 def pidfd_send_signal(pidfd, number):
     _checked(_libc.syscall(ctypes.c_long(_SYS_PIDFD_SEND_SIGNAL), ctypes.c_long(pidfd), ctypes.c_long(number), None, ctypes.c_long(0)))
+
+
+def ignore_signal(_number, _frame):
+    """A handler: programs that are started do not inherit it, as they would SIG_IGN."""
 
 
 def eventfd():
@@ -128,9 +132,9 @@ def place(fd):
     return placed
 
 
-def place_socket(sock):
-    """The same for a socket object: a non-blocking one in its place."""
-    placed = socket.socket(fileno=place(sock.detach()))
+def place_socket(fd):
+    """The same for a unix stream socket: a non-blocking object of it. Not of Python's class: each call of that one's touches much."""
+    placed = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, place(fd))
     placed.setblocking(False)
     return placed
 
