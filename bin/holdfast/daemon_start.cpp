@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,12 @@ result<start_plan> make_plan(std::filesystem::path const& home) {
 /// In the grandchild; ends in the daemon's main() or in _exit.
 [[noreturn]] void become_daemon(start_plan const& plan, int ready) {
   ::setsid();
+  // Set to a kernel's number in all that descends from it, as its variable is; see mark_descent in system.py.
+  rlimit locks{};
+  if (::getrlimit(RLIMIT_LOCKS, &locks) == 0) {
+    locks.rlim_cur = locks.rlim_max;
+    ::setrlimit(RLIMIT_LOCKS, &locks);
+  }
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   for (auto const number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaction(number, &by_default, nullptr);

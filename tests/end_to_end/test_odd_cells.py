@@ -37,6 +37,15 @@ class OddCellsTest(SharedDaemonCase):
     def test_both_causes_of_a_chained_exception_are_shown(self):
         self.assert_error(self.run_cell("raise ValueError('first') from KeyError('second')"), "ValueError", "first", "second")
 
+    def test_a_cell_that_removes_builtins_ends_no_later_cell(self):
+        for name in ("compile", "exec", "print", "len", "isinstance", "open", "__import__"):
+            with self.subTest(name):
+                removed = self.run_cell(f"import builtins as held\nlost = held.{name}\ndel held.{name}")
+                self.assert_ok(removed, None)
+                self.assert_ok(self.run_cell("1+1"), "2")
+                self.run_cell(f"held.{name} = lost")
+                self.assert_next_runs(removed)
+
     def test_an_exception_whose_str_raises_fails_its_cell_with_a_fallback_text(self):
         result = self.run_cell("class Odd(Exception):\n    def __str__(self): raise RuntimeError\nraise Odd()")
 

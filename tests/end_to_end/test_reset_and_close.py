@@ -1,5 +1,6 @@
 """Reset and close end a session's running cell as interrupted, its kernel, and all that the kernel started."""
 
+import os
 import unittest
 
 from holdfast_test import processes
@@ -97,6 +98,26 @@ class ResetTest(DaemonCase):
     def sleeps(self):
         ours = set(self.daemon.processes())
         return [identity for identity in processes.with_argument("77.25") if identity in ours]
+
+    def test_children_that_shed_environment_and_session_are_gone_after_a_reset_and_another_session_s_stay(self):
+        seconds = f"77.{os.getpid()}"  # nothing else tells whose they are
+        started = (
+            "import subprocess\n"
+            f"shed = subprocess.Popen(['env', '-i', 'setsid', 'sleep', '{seconds}'])\n"
+            f"subprocess.run(['env', '-i', 'setsid', 'sh', '-c', 'sleep {seconds} >/dev/null 2>&1 &'])\n"
+        )
+        self.daemon.run(started, session="other")
+        wait_until(lambda: len(processes.with_argument(seconds)) == 2, "two children of the other session")
+        of_other = set(processes.with_argument(seconds))
+        self.addCleanup(lambda: processes.end_all(processes.with_argument(seconds)))
+        self.daemon.run(started)
+        wait_until(lambda: len(processes.with_argument(seconds)) == 4, "two children of this one")
+
+        self.daemon.call("session.reset")
+
+        wait_until(lambda: set(processes.with_argument(seconds)) == of_other, "the end of the children")
+        self.daemon.call("session.close", session="other")
+        wait_until(lambda: not processes.with_argument(seconds), "the end of the other session's")
 
     def test_children_of_a_killed_kernel_are_ended(self):
         pid = self.daemon.run("import subprocess; child = subprocess.Popen(['sleep', '77.25'])")["kernel"]["pid"]

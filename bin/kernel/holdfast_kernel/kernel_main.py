@@ -47,6 +47,7 @@ def _place(error):
 def _become_kernel(spec, listener, pipes, own_log):
     os.setsid()  # a signal to the kernel's own group must reach neither the nursery nor another kernel
     _raise_oom_score()
+    system.mark_descent(spec['mark'])
     kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']))
     os.register_at_fork(after_in_child=kernel.on_fork_in_child)
     kernel.serve(link)

@@ -13,6 +13,7 @@ import fcntl  # noqa: F401
 import functools  # noqa: F401
 import gc  # noqa: F401
 import getpass  # noqa: F401
+import hashlib  # noqa: F401
 import hmac  # noqa: F401
 import importlib  # noqa: F401
 import io  # noqa: F401

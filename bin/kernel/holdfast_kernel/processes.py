@@ -1,5 +1,6 @@
 """Looking at processes through /proc and signalling them through pidfds, so that nothing is signalled that was not identified."""
 
+import hashlib
 import os
 import select
 import signal
@@ -36,6 +37,23 @@ def environment_has(pid, entry):
             return entry in file.read().split(b'\0')
     except OSError:
         return False
+
+
+def descent_mark(kernel):
+    """The number that all processes of that kernel bear: see system.mark_descent."""
+    return 1 << 60 | int.from_bytes(hashlib.blake2b(kernel.encode(), digest_size=7).digest(), 'big')
+
+
+def bears(pid, mark):
+    """Whether the process bears that number."""
+    try:
+        with open('/proc/%d/limits' % pid) as file:
+            for line in file:
+                if line.startswith('Max file locks'):
+                    return line.split()[3] == str(mark)
+    except (OSError, IndexError):
+        pass
+    return False
 
 
 def command(pid):

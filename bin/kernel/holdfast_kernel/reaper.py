@@ -68,7 +68,7 @@ class Ending:
         stat = processes.stat(pid)
         if stat is None or stat[0] in 'ZX':
             return False
-        return stat[2] == self.child.pid or processes.environment_has(pid, self._mark)
+        return stat[2] == self.child.pid or processes.bears(pid, self.child.mark) or processes.environment_has(pid, self._mark)
 
     def _survivors(self):
         return [handle for handle in self._signalled.values() if not handle.is_dead()]

@@ -17,6 +17,7 @@ class Child:
 
     def __init__(self, spec, pid, readers):
         self.kernel = spec['kernel']
+        self.mark = spec['mark']
         self.directory = spec['directory']
         self.pid = pid
         self.start_time = handshake.start_time(pid)
@@ -65,6 +66,7 @@ def check(message, program):
                                         for name, value in env.items()):
         raise SpawnFailed('spawn: env is no table of texts')
     spec['program'] = program
+    spec['mark'] = processes.descent_mark(spec['kernel'])
     spec['failpoints'] = spec.get('failpoints') or ''
     try:
         failpoints.parse(spec['failpoints'])

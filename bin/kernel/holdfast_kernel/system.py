@@ -26,6 +26,7 @@ _EFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 _PROT_READ_WRITE = 3
 _MAP_SHARED = 1
 _MADV_RANDOM = 1
+RLIMIT_LOCKS = 10
 _PYBUF_WRITE = 0x200
 
 # Plain numbers: each signal.Signals that is made costs more than the call it is for.
@@ -61,6 +62,17 @@ def pidfd_open(pid):
 
 def pidfd_send_signal(pidfd, number):
     _checked(_libc.syscall(ctypes.c_long(_SYS_PIDFD_SEND_SIGNAL), ctypes.c_long(pidfd), ctypes.c_long(number), None, ctypes.c_long(0)))
+
+
+def mark_descent(mark):
+    """Every process that descends from this one bears that number from now on, unless it sheds it on purpose.
+
+    It is the soft limit of file locks: inherited over fork and exec whatever a program does to its environment and its session, to be
+    read in /proc, and without any other effect since Linux 2.4.25."""
+    try:
+        resource.setrlimit(RLIMIT_LOCKS, (mark, resource.getrlimit(RLIMIT_LOCKS)[1]))
+    except (OSError, ValueError):
+        pass  # a hard limit is in the way: such a kernel's processes are known by session and environment alone
 
 
 def ignore_signal(_number, _frame):

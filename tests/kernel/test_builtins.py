@@ -1,0 +1,58 @@
+"""A cell may do to the builtins what it likes: the kernel's own code has others."""
+
+import builtins
+import unittest
+
+from harness import NurseryTest
+
+HOLD = "held = vars(__import__('builtins')); saved = dict(held); import sys; out = sys.stdout"
+
+
+class BuiltinsTest(NurseryTest):
+    def setUp(self):
+        NurseryTest.setUp(self)
+        self.kernel = self.spawn()
+        self.assertEqual(self.kernel.run(HOLD)['status'], 'ok')
+
+    def assert_cells_run(self, after):
+        done = self.kernel.run("out.write('seen')\n[1, 'a']")
+        self.assertEqual((done['status'], done['value'], done['stdout']['head']), ('ok', "[1, 'a']", 'seen'), after)
+        done = self.kernel.run('1/0')
+        self.assertEqual((done['status'], done['error']['name']), ('error', 'ZeroDivisionError'), after)
+        done = self.kernel.run('x =')
+        self.assertEqual((done['status'], done['error']['name']), ('error', 'SyntaxError'), after)
+
+    def test_cells_go_on_without_any_one_builtin(self):
+        for name in sorted(vars(builtins)):
+            self.kernel.run('lost = held.pop(%r, None)' % name)
+            self.assert_cells_run('%s removed' % name)
+            self.kernel.run('held[%r] = lost' % name)
+
+    def test_cells_go_on_with_any_one_builtin_replaced(self):
+        for name in sorted(vars(builtins)):
+            self.kernel.run('lost, held[%r] = held.get(%r), 5' % (name, name))
+            self.assert_cells_run('%s replaced' % name)
+            self.kernel.run('held[%r] = lost' % name)
+
+    def test_cells_go_on_without_any_builtin_at_all(self):
+        self.kernel.run('held.clear()')
+
+        self.assert_cells_run('all removed')
+        self.assertEqual(self.kernel.run('held.update(saved)\nlen("abc")')['value'], '3')
+
+    def test_an_interrupt_needs_no_builtin(self):
+        cell = self.kernel.execute("held.clear()\nout.write('on')\nwhile True: pass")
+        self.kernel.connection.wait_for('output', cell=cell)
+        self.kernel.connection.send({'type': 'interrupt', 'cell': cell})
+
+        self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'interrupted')
+        self.assert_cells_run('all removed, interrupted')
+
+    def test_cells_and_their_imports_see_the_shared_ones(self):
+        done = self.kernel.run("import builtins, json\nlen is builtins.len and json.__builtins__ is vars(builtins)\n")
+
+        self.assertEqual(done['value'], 'True')
+
+
+if __name__ == '__main__':
+    unittest.main()
