@@ -2,9 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
+import types
 import unittest
 
 from harness import NurseryTest
+from holdfast_kernel import reaper
 
 SHED = "import subprocess\np = subprocess.Popen(['env', '-i', 'setsid', 'sleep', '83'])\np.pid"
 # Its parent ends at once: the nursery has adopted it while the kernel lives.
@@ -67,6 +72,21 @@ class DescentTest(NurseryTest):
 
         self.assertTrue(self.is_alive(pid))
         self.assertEqual(record['ended'], [])
+
+
+class LadderTest(unittest.TestCase):
+    def test_a_process_that_is_gone_between_look_and_signal_does_not_stop_the_ladder(self):
+        process = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)
+        kernel = types.SimpleNamespace(kernel='k-1', pid=os.getsid(0), mark=0, drain=lambda: [])
+        ending = reaper.Ending(kernel, lambda: (), time.monotonic(), None)
+        ending._signal([process.pid], signal.SIGCONT)
+        self.assertEqual([entry['pid'] for entry in ending.ended], [process.pid])
+        process.kill()
+        process.communicate()
+
+        ending._signal([process.pid], signal.SIGTERM)
+
+        self.assertEqual(ending._survivors(), [])
 
 
 if __name__ == '__main__':

@@ -39,6 +39,8 @@ def _evaluate(code, namespace):
 
 
 class Runner:
+    __slots__ = ('_namespace', '_interrupts', '_flags', '_sources')
+
     def __init__(self, namespace, interrupts):
         self._namespace = namespace
         self._interrupts = interrupts

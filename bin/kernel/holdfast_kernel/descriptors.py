@@ -11,6 +11,8 @@ from .output import STDERR, STDOUT
 
 
 class Descriptors:
+    __slots__ = ('_directory', 'directory_fd', '_log', '_output', '_directory_identity', '_log_identity')
+
     def __init__(self, directory, directory_fd, own_log, output):
         self._directory = directory
         self.directory_fd = directory_fd

@@ -37,6 +37,8 @@ def encode(seq, ack, payload):
 class Decoder:
     """Cuts a stream of bytes into frames; holds at most one incomplete frame."""
 
+    __slots__ = ('limit', '_buffer', '_skip')
+
     def __init__(self, limit=limits.MAX_PAYLOAD):
         self.limit = limit
         self._buffer = bytearray()  # begins at a header; shorter than HEADER_SIZE + limit after each feed

@@ -10,6 +10,8 @@ from . import frames, limits
 class Identity:
     """What tells this process from any other one, also after its pid was given away."""
 
+    __slots__ = ('pid', 'start_time', 'boot_id', 'pid_namespace')
+
     def __init__(self, pid=None):
         self.pid = os.getpid() if pid is None else pid
         self.start_time = start_time(self.pid)
@@ -53,6 +55,8 @@ def _whole(message, field):
 class Attach:
     """A checked attach."""
 
+    __slots__ = ('kernel', 'token', 'home', 'protocol', 'incarnation', 'ack', 'grace')
+
     def __init__(self, message):
         for field in ('kernel', 'token', 'home'):
             if type(message.get(field)) is not str:
@@ -68,6 +72,8 @@ class Attach:
 
 class Handshake:
     """The rules of one kernel or nursery. Refuses without changing anything."""
+
+    __slots__ = ('kernel', '_token', '_home', 'program', 'identity', 'epoch')
 
     def __init__(self, kernel, token, home, program, identity):
         self.kernel = kernel

@@ -25,6 +25,8 @@ def is_door(code):
 
 
 class Interrupts:
+    __slots__ = ('_main', 'cell', 'requested', 'pending', 'delivered', 'forked')
+
     def __init__(self):
         self._main = get_ident()
         self.cell = None  # the executing cell

@@ -19,6 +19,8 @@ Chunk = namedtuple('Chunk', 'stream cell offset text')  # stream 1 or 2; cell an
 
 
 class Journal:
+    __slots__ = ('_memory', 'ring', '_head', '_tail', '_sent', 'dropped')
+
     def __init__(self, memory):
         """`memory`: a zeroed writable memoryview of the whole file."""
         self._memory = memory

@@ -8,12 +8,12 @@ import builtins  # noqa: F401
 import codecs  # noqa: F401
 import collections  # noqa: F401
 import ctypes  # noqa: F401
+import errno  # noqa: F401
 import faulthandler  # noqa: F401
 import fcntl  # noqa: F401
 import functools  # noqa: F401
 import gc  # noqa: F401
 import getpass  # noqa: F401
-import hashlib  # noqa: F401
 import hmac  # noqa: F401
 import importlib  # noqa: F401
 import io  # noqa: F401

@@ -22,6 +22,8 @@ _NOSIGNAL = int(socket.MSG_NOSIGNAL)
 class _Peer:
     """A connection; attached or still pending."""
 
+    __slots__ = ('socket', 'fd', 'decoder', 'deadline', 'out', 'awaits_room', 'identity')
+
     def __init__(self, sock, limit):
         self.socket = sock
         self.fd = sock.fileno()

@@ -7,6 +7,8 @@ MAX_LOG = 1024 * 1024
 
 
 class Log:
+    __slots__ = ('fd', '_left')
+
     def __init__(self, fd):
         self.fd = fd
         self._left = MAX_LOG  # bytes that may still be written

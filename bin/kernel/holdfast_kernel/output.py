@@ -21,6 +21,8 @@ STDERR = 2
 class _Cell:
     """What is counted of one cell's output."""
 
+    __slots__ = ('label', 'limit', 'size', 'streams')
+
     def __init__(self, label, limit):
         self.label = label  # the cell id as bytes
         self.limit = limit  # from this offset on output is only counted

@@ -1,9 +1,9 @@
 """Looking at processes through /proc and signalling them through pidfds, so that nothing is signalled that was not identified."""
 
-import hashlib
 import os
 import select
 import signal
+import zlib
 
 from . import limits, system
 
@@ -41,7 +41,8 @@ def environment_has(pid, entry):
 
 def descent_mark(kernel):
     """The number that all processes of that kernel bear: see system.mark_descent."""
-    return 1 << 60 | int.from_bytes(hashlib.blake2b(kernel.encode(), digest_size=7).digest(), 'big')
+    name = kernel.encode()
+    return 1 << 60 | (zlib.crc32(name) << 28 ^ zlib.crc32(name[::-1]))
 
 
 def bears(pid, mark):
@@ -67,6 +68,8 @@ def command(pid):
 
 class Handle:
     """A process held by its pidfd: the number cannot be given to another one between look and signal."""
+
+    __slots__ = ('pid', 'fd')
 
     def __init__(self, pid):
         self.pid = pid

@@ -77,7 +77,7 @@ class Ending:
         for pid in pids:
             handle = self._signalled.get(pid)
             if handle is not None and handle.is_dead():
-                handle.close()
+                self._signalled.pop(pid).close()  # its number may be another's by now, or nobody's
                 handle = None
             if handle is None:
                 try:

@@ -1,7 +1,8 @@
 """Unix sockets: listening at a path of any length, and who is at the other end."""
 
+import _socket
+import errno
 import os
-import socket
 import struct
 
 from . import limits
@@ -11,20 +12,21 @@ _SUN_PATH = 107
 
 def listen(directory, name, replace=False):
     """A non-blocking listening socket directory/name with mode 0600; OSError if that fails."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC | _socket.SOCK_NONBLOCK)
     dirfd = None
     mask = os.umask(0o177)
     try:
-        path = os.path.join(directory, name)
+        path = '%s/%s' % (directory, name)
         if len(os.fsencode(path)) > _SUN_PATH:
             dirfd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             path = '/proc/self/fd/%d/%s' % (dirfd, name)
-        if replace:
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass
-        listener.bind(path)
+        try:
+            listener.bind(path)
+        except OSError as error:
+            if not replace or error.errno != errno.EADDRINUSE:
+                raise
+            os.unlink(path)
+            listener.bind(path)
         listener.listen(limits.BACKLOG)
     except BaseException:
         listener.close()
@@ -39,7 +41,7 @@ def listen(directory, name, replace=False):
 def peer_is_trusted(connection):
     """Whether the peer runs as this user or as root."""
     try:
-        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        raw = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
     except OSError:
         return False
     return struct.unpack('=iII', raw)[1] in (0, os.geteuid())

@@ -15,6 +15,8 @@ class SpawnFailed(Exception):
 class Child:
     """A kernel as its nursery sees it."""
 
+    __slots__ = ('kernel', 'mark', 'directory', 'pid', 'start_time', 'handle', '_readers')
+
     def __init__(self, spec, pid, readers):
         self.kernel = spec['kernel']
         self.mark = spec['mark']
@@ -72,11 +74,12 @@ def check(message, program):
         failpoints.parse(spec['failpoints'])
     except ValueError as error:
         raise SpawnFailed('spawn: %s' % error)
-    if not os.path.isdir(spec['cwd']):
+    # With access(), not os.path: its functions would touch pages of the nursery that no kernel needs.
+    if not spec['cwd'] or not os.access(spec['cwd'] + '/', os.F_OK):
         raise SpawnFailed('cannot start in %s: no such directory' % spec['cwd'])
     if not os.access(spec['cwd'], os.X_OK):
         raise SpawnFailed('cannot start in %s: permission denied' % spec['cwd'])
-    if os.path.exists(os.path.join(spec['directory'], 'exit')):
+    if os.access(spec['directory'] + '/exit', os.F_OK):
         raise SpawnFailed('kernel %s has ended already' % spec['kernel'])
     return spec
 

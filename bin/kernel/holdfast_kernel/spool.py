@@ -17,6 +17,8 @@ _ACKED_AT = 16
 
 
 class Spool:
+    __slots__ = ('_memory', '_end', '_last')
+
     def __init__(self, memory):
         """`memory`: a zeroed writable memoryview of the whole file."""
         self._memory = memory

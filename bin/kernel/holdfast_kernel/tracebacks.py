@@ -17,6 +17,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 class Sources:
     """Cell sources in linecache, so that tracebacks and inspect find them; the oldest go when they are too many."""
 
+    __slots__ = ('_sizes', '_total')
+
     def __init__(self):
         self._sizes = OrderedDict()  # filename -> characters
         self._total = 0

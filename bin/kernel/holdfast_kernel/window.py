@@ -13,6 +13,8 @@ class WindowFull(Exception):
 
 
 class Window:
+    __slots__ = ('_max_frames', '_max_bytes', '_unacked', '_unsent', '_next', '_received', 'unacked_bytes', 'ack')
+
     def __init__(self, max_frames=limits.WINDOW_FRAMES, max_bytes=limits.WINDOW_BYTES):
         self._max_frames = max_frames
         self._max_bytes = max_bytes
