@@ -83,7 +83,8 @@ class _Surroundings:
         self._main = sys.modules['__main__']
         self._path = list(sys.path)
         self._failpoints = failpoints.active
-        self.descriptors = [int(name) for name in os.listdir('/proc/self/fd')]
+        listed = [int(name) for name in os.listdir('/proc/self/fd')]
+        self.descriptors = [fd for fd in listed if system.identity(fd) is not None]  # without the one that listed them
 
     def put_back(self):
         sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__ = self._streams
