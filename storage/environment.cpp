@@ -11,11 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "storage/image.hpp"
+
 namespace holdfast::storage {
 namespace {
 
 constexpr ::mode_t file_mode = 0600;
 constexpr unsigned maximum_tables = 32;
+constexpr ::off_t lock_bytes = 16 << 10;  // room for 250 readers at once; there are two threads
 
 struct claims {
   std::mutex mutex;
@@ -47,13 +50,24 @@ result<void> make_whole(std::filesystem::path const& directory, std::size_t map_
   MDB_env* handle = nullptr;
   auto code = mdb_env_create(&handle);
   if (code == 0) code = mdb_env_set_mapsize(handle, map_bytes);
-  if (code == 0) code = mdb_env_open(handle, aside.c_str(), 0, file_mode);
+  if (code == 0) code = mdb_env_open(handle, aside.c_str(), MDB_NOLOCK, file_mode);
   if (code == 0) code = mdb_env_sync(handle, 1);
   if (handle != nullptr) mdb_env_close(handle);
   if (code != 0) return failed(code);
   if (::rename((aside / "data.mdb").c_str(), file.c_str()) != 0) return failed(errno);
   remove_aside(aside);
   return {};
+}
+
+/// Gives lock.mdb its blocks: LMDB leaves them to the moment when it writes to its map, and on a full file system that is SIGBUS.
+result<void> reserve_lock(std::filesystem::path const& directory) {
+  auto const path = directory / "lock.mdb";
+  int const file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, file_mode);
+  if (file < 0) return tl::unexpected(failure_of(errno, "cannot open", path));
+  int const code = ::posix_fallocate(file, 0, lock_bytes);
+  ::close(file);
+  if (code == 0 || code == EOPNOTSUPP || code == EINVAL) return {};
+  return tl::unexpected(failure_of(code, "cannot make room for", path));
 }
 
 }  // namespace
@@ -84,6 +98,8 @@ result<std::unique_ptr<environment>> environment::open(std::filesystem::path con
   std::unique_ptr<environment> opened(new environment(directory));
   if (auto claimed = opened->claim_.take(directory); !claimed) return tl::unexpected(claimed.error());
   if (auto made = make_whole(directory, map_bytes); !made) return tl::unexpected(made.error());
+  if (auto sound = check_image(directory / "data.mdb"); !sound) return tl::unexpected(sound.error());
+  if (auto reserved = reserve_lock(directory); !reserved) return tl::unexpected(reserved.error());
   if (auto started = opened->start(sync, map_bytes); !started) return tl::unexpected(started.error());
   return opened;
 }
@@ -101,28 +117,9 @@ result<void> environment::start(durability sync, std::size_t map_bytes) {
   if (auto code = mdb_env_get_fd(handle_, &descriptor); code != 0) return failed(code);
   // LMDB leaves this one inheritable: every kernel would hold the database.
   if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return failed(errno);
-  if (auto checked = check_size(); !checked) return checked;
   int dead_readers = 0;
   if (auto code = mdb_reader_check(handle_, &dead_readers); code != 0) return failed(code);
   return {};
-}
-
-// A file that ends before its last page would be SIGBUS at some later read.
-result<void> environment::check_size() const {
-  MDB_envinfo info{};
-  MDB_stat page{};
-  int descriptor = -1;
-  struct ::stat status {};
-  mdb_env_info(handle_, &info);
-  mdb_env_stat(handle_, &page);
-  mdb_env_get_fd(handle_, &descriptor);
-  if (::fstat(descriptor, &status) != 0) return tl::unexpected(failure_of(errno, "cannot look at", directory_));
-  auto const wanted = (static_cast<std::uint64_t>(info.me_last_pgno) + 1) * page.ms_psize;
-  if (static_cast<std::uint64_t>(status.st_size) >= wanted) return {};
-  return tl::unexpected(failure{failure_code::damaged, "cannot open the store " + directory_.string() + ": data.mdb has " +
-                                                           std::to_string(status.st_size) + " bytes, its header wants " +
-                                                           std::to_string(wanted) +
-                                                           "; restore it from a backup, or move it away to begin anew"});
 }
 
 environment::~environment() {

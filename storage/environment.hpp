@@ -1,5 +1,5 @@
 // One LMDB environment: a directory opened once in this process, with its tables' handles. transaction.hpp reads and writes it.
-// Knows nothing of the tables' rows. Refuses what is open in this process already, and a file that is not a store or was cut short.
+// Knows nothing of the tables' rows. Refuses what is open in this process already, and a file that is not a sound store (image.hpp).
 #pragma once
 
 #include <array>
@@ -48,7 +48,6 @@ class environment {
 
   explicit environment(std::filesystem::path directory) : directory_(std::move(directory)) {}
   result<void> start(durability sync, std::size_t map_bytes);
-  result<void> check_size() const;
 
   claim claim_;  // first: given back after the environment is closed
   std::filesystem::path directory_;

@@ -70,7 +70,7 @@ TEST_CASE("a store cut short is damaged, and left as it is") {
   auto const why = home.refused();
 
   CHECK(why.code == failure_code::damaged);
-  CHECK(names(why, "its header wants"));
+  CHECK(names(why, "is missing: the file ends at byte"));
   CHECK(bytes_of(file) == before);
 }
 
