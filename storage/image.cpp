@@ -22,7 +22,7 @@ constexpr std::uint32_t data_version = 1;
 constexpr std::uint64_t no_page = ~std::uint64_t{0};
 constexpr std::size_t page_header = 16;
 constexpr std::size_t node_header = 8;
-constexpr std::size_t depth_most = 32;  // of LMDB's own cursor
+constexpr std::size_t depth_most = 32;             // of LMDB's own cursor
 constexpr std::uint64_t unwritten_most = 1 << 20;  // free pages at the end, which LMDB need not have written
 constexpr std::uint16_t branch_page = 1, leaf_page = 2, overflow_page = 4, meta_page = 8, kinds = 0x6f;
 constexpr std::uint16_t big_data = 1, sub_tree = 2;
@@ -150,7 +150,8 @@ class inspection {
       return fail(name(number) + " has wrong bounds");
     std::size_t const count = (head.lower - page_header) / 2;
     // LMDB gives a page up with its last entry; a branch has two children at least, but for the tree of free pages.
-    if (count < (what == branch_page && of != kind::free ? 2u : 1u)) return fail(name(number) + " has " + std::to_string(count) + " entries");
+    if (count < (what == branch_page && of != kind::free ? 2u : 1u))
+      return fail(name(number) + " has " + std::to_string(count) + " entries");
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t const offset = at<std::uint16_t>(page, page_header + 2 * i);
       if (offset < head.upper || offset + node_header > page_size_) return fail(name(number) + " has an entry out of bounds");
@@ -214,8 +215,8 @@ class inspection {
   bool follows(std::string_view key, kind of) {
     auto const is_number = of == kind::free;
     if (is_number && key.size() != sizeof(std::uint64_t)) return false;
-    auto const is_above =
-        !last_key_ || (is_number ? at<std::uint64_t>(*last_key_, 0) < at<std::uint64_t>(key, 0) : std::string_view(*last_key_) < key);
+    auto const is_above = !last_key_ || (is_number ? at<std::uint64_t>(*last_key_, 0) < at<std::uint64_t>(key, 0)
+                                                   : std::string_view(*last_key_) < key);
     last_key_ = key;
     return is_above && !key.empty();
   }
@@ -224,8 +225,8 @@ class inspection {
   std::uint64_t size_;
   std::uint64_t page_size_ = 0;  // 0 until the first header was read
   meta meta_{};
-  std::vector<bool> taken_;              // by page: it belongs to something
-  std::optional<std::string> last_key_;  // of the tree that is walked
+  std::vector<bool> taken_;                                     // by page: it belongs to something
+  std::optional<std::string> last_key_;                         // of the tree that is walked
   std::vector<std::pair<std::uint64_t, std::uint64_t>> freed_;  // page, and the page that says so
 };
 

@@ -31,6 +31,7 @@ inline constexpr milliseconds first_grace = 60s;     // before a first attach: n
 inline constexpr milliseconds nursery_idle = 60s;    // a nursery without child and daemon ends after this
 inline constexpr milliseconds nursery_start = 30s;   // from its exec to the exit of its first process: a cold disk
 inline constexpr milliseconds spawn_deadline = 10s;  // from spawn to spawned; fork and ready take 1.3 ms when all is well
+inline constexpr std::uint32_t nursery_starts = 2;   // of one nursery: another only when a signal ended the last, which says nothing of it
 inline constexpr std::uint32_t spawn_attempts = 3;   // nurseries that one spawn is asked of, each after the last was proven dead
 inline constexpr milliseconds exit_report_deadline = 2s;  // from proof of absence to the exit file; then the cause is unknown
 inline constexpr milliseconds attach_retry_first = 50ms;  // doubles up to attach_retry_most
@@ -41,6 +42,7 @@ inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
 inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
+inline constexpr milliseconds home_check = 500ms;    // how often a gateway looks whether its home is still there: one stat
 inline constexpr milliseconds settle_deadline = 5s;  // at the end of the gateway: for the last rows to reach disk
 inline constexpr milliseconds store_retry = 1s;      // a result that the store did not take is tried again
 

@@ -86,14 +86,18 @@ tl::unexpected<error> taken(fs::path const& home, int fd) {
 
 }  // namespace
 
+result<void> make_private_directory(fs::path const& path) {
+  if (::mkdir(path.c_str(), 0700) == -1 && errno != EEXIST) return refuse_errno("make directory", path);
+  return {};
+}
+
 result<void> make_private_directories(fs::path const& path) {
   if (path.has_parent_path() && path.parent_path() != path) {
     struct stat found {};
     if (::stat(path.parent_path().c_str(), &found) == -1 && errno == ENOENT)
       if (auto made = make_private_directories(path.parent_path()); !made) return made;
   }
-  if (::mkdir(path.c_str(), 0700) == -1 && errno != EEXIST) return refuse_errno("make directory", path);
-  return {};
+  return make_private_directory(path);
 }
 
 result<void> prepare_home(fs::path const& home) {
@@ -128,7 +132,20 @@ result<home_lock> home_lock::acquire(fs::path const& home) {
     return fail(error_code::busy,
                 fmt::format("cannot lock home {}: its lock file was replaced meanwhile; try again", home.string()));
   held[file] = ::getpid();
-  return home_lock(std::move(fd), file);
+  return home_lock(path, std::move(fd), file);
+}
+
+std::optional<std::string> home_lock::lost() const {
+  struct stat found {};
+  if (::stat(path_.c_str(), &found) == 0) {
+    if (file_id{found.st_dev, found.st_ino} == file_) return std::nullopt;
+  } else if (errno != ENOENT && errno != ENOTDIR) {
+    return std::nullopt;  // cannot be told: EACCES, EIO
+  }
+  auto const home = path_.parent_path().string();
+  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0)
+    return fmt::format("home {} was removed, or the file lock in it; a new start makes a fresh one", home);
+  return fmt::format("home {} was moved away or unmounted; start again where it is now", home);
 }
 
 home_lock::home_lock(home_lock&& other) noexcept = default;
@@ -136,6 +153,7 @@ home_lock::home_lock(home_lock&& other) noexcept = default;
 home_lock& home_lock::operator=(home_lock&& other) noexcept {
   if (this != &other) {
     release();
+    path_ = std::move(other.path_);
     fd_ = std::move(other.fd_);
     file_ = other.file_;
   }

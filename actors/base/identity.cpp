@@ -11,6 +11,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "actors/base/unix_socket.hpp"
+
 namespace holdfast {
 namespace {
 
@@ -120,6 +122,12 @@ process_state inspect(storage::process_identity const& identity) {
   if (found.error() != ENOENT && found.error() != ESRCH) return process_state::unknown;
   // /proc may hide processes (hidepid): only a pid that cannot be signalled for want of a process is proof.
   return ::kill(identity.pid, 0) == -1 && errno == ESRCH ? process_state::gone : process_state::unknown;
+}
+
+bool is_other_peer(int socket, storage::process_identity const& expected) {
+  if (expected.pid <= 0 || expected.boot_id != boot_id() || expected.pid_namespace != own_pid_namespace()) return false;
+  auto const found = peer(socket);
+  return found && found->pid > 0 && found->pid != expected.pid;
 }
 
 tl::expected<unique_fd, process_state> open_pidfd(storage::process_identity const& identity) {

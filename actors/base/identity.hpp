@@ -36,6 +36,9 @@ char const* to_string(process_state state);
 
 process_state inspect(storage::process_identity const& identity);
 
+/// Whether the other end of a unix socket is certainly not this process: the pid that listened there is known, and another.
+bool is_other_peer(int socket, storage::process_identity const& expected);
+
 /// A pidfd of exactly this process (a zombie's included), or why there is none: `gone` or `unknown`.
 tl::expected<unique_fd, process_state> open_pidfd(storage::process_identity const& identity);
 

@@ -121,6 +121,8 @@ struct subscribe_events {
   std::optional<std::string> owner;  // none: every owner
   std::optional<std::uint64_t> since;
 };
+/// Is never answered. From now on its front is told when the gateway ends, whoever ends it; one that has asked anything is so as well.
+struct await_end {};
 /// Answers {kernels_left} and then ends the gateway; running cells go on in their kernels.
 struct shut_down {
   bool kernels = false;
@@ -128,7 +130,9 @@ struct shut_down {
 
 struct supervisor_call {
   reply_to from;
-  std::variant<list_sessions, list_kernels, stop_kernel, list_notices, ack_notices, get_status, subscribe_events, shut_down> what;
+  std::variant<list_sessions, list_kernels, stop_kernel, list_notices, ack_notices, get_status, subscribe_events, await_end,
+               shut_down>
+      what;
 };
 
 /// A front tells that a connection is gone: its subscriptions end, its waiting calls are dropped; their cells go on.
@@ -151,8 +155,10 @@ struct notification {
   std::string method;
   std::string params;
 };
-/// The gateway has ended its work (after shut_down): the front closes its connections once they are written out.
-struct gateway_ended {};
+/// The gateway has ended its work: the front closes its connections once they are written out.
+struct gateway_ended {
+  std::optional<error> why;  // when nobody asked for it
+};
 
 }  // namespace holdfast
 

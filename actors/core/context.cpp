@@ -7,12 +7,17 @@
 namespace holdfast::core {
 
 result<void> context::commit(storage::changes const& unit) {
-  if (store_failed) return fail(error_code::store_failed, "the store has failed; restart the daemon after mending the disk");
+  if (store_failed) return fail(error_code::store_failed, "the store has failed; look at the disk, then start the daemon again");
   auto committed = stores->commit_boot(unit);
   if (committed) return {};
   log::error("store-failed", "boot store refused a transaction: {}", committed.error().text);
-  if (committed.error().code == storage::failure_code::failed) store_failed = true;
+  on_refused(committed.error());
   return tl::unexpected(from_storage(committed.error()));
+}
+
+void context::on_refused(storage::failure const& why) {
+  if (why.code != storage::failure_code::failed || std::exchange(store_failed, true)) return;
+  if (supervisor) caf::anon_send(supervisor, end_gateway{from_storage(why)});
 }
 
 void context::move_later(session_number session, cell_number cell) {

@@ -49,15 +49,21 @@ struct context {
   void forget_later(session_number session, notice_id const& told);
 
   bool shutting_down = false;
-  bool store_failed = false;  // a sync failed: everything is answered with store_failed
+  bool store_failed = false;  // a write failed: everything is answered with store_failed, and the gateway ends
 
   std::string path(std::string const& relative) const { return (settings.home / relative).string(); }
   /// One transaction in `boot`; the error is what a request is answered with.
   result<void> commit(storage::changes const& unit);
+  /// What a store answered: after `failed` nothing is known of what is on the disk, and the gateway ends. Nothing happens for others.
+  void on_refused(storage::failure const& why);
 };
 
 /// Wakes the supervisor: something waits in to_disk.
 struct move_soon {};
+/// To the supervisor: end, as nothing more can be recorded.
+struct end_gateway {
+  error why;
+};
 
 using shared_context = std::shared_ptr<context>;
 
@@ -69,3 +75,4 @@ error being_closed(session_key const& key);
 }  // namespace holdfast::core
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::move_soon)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_gateway)

@@ -130,6 +130,11 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     auto socket = connect_unix(settings().home / row.directory / "kernel.sock");
     if (!socket) return apply(kernel_event::link_lost, "connect: errno " + std::to_string(socket.error()));
     if (!is_trusted_peer(socket->get())) return apply(kernel_event::link_lost, "another user listens on its socket");
+    // Before it is told the token. Proves nothing of the kernel, which may live on behind a socket file that was replaced. One that was
+    // forked just now may not have called listen() itself yet.
+    auto const is_starting = spawn && !had_hello;
+    if (!is_starting && is_other_peer(socket->get(), row.process))
+      return apply(kernel_event::link_lost, "another process listens on its socket; put the kernel's own kernel.sock back");
     if (failpoint(failpoint_id::core_before_attach_sent)) return apply(kernel_event::link_lost, "attach was not sent");
     auto const& found = shared->stores->found();
     link.open(std::move(*socket), {row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),

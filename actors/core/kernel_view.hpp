@@ -20,7 +20,7 @@ struct kernel_view {
   std::int32_t pid = 0;
   bool live = false;  // its process is known
   bool attached = false;
-  bool was_attached = false;  // in this incarnation
+  bool was_tried = false;  // in this incarnation: it was attached, or could not be
   std::string cell;           // running or sent, else empty
   std::size_t queued = 0;
   storage::unix_ms started_at = 0;

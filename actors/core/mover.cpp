@@ -75,8 +75,8 @@ void mover::on_committed(disk_committed const& answer) {
   auto const moved = std::move(found->second);
   underway_.erase(found);
   if (answer.problem) {
-    // They stay in `boot` and are tried again with the next flush; a failed sync ends that.
-    if (answer.problem->code == storage::failure_code::failed) shared_->store_failed = true;
+    // They stay in `boot` and are tried again with the next flush; a failed sync ends that, and the gateway.
+    shared_->on_refused(*answer.problem);
     for (auto const number : moved.sessions) shared_->to_disk.sessions.insert(number);
     for (auto const* cells : {&moved.open, &moved.final}) shared_->to_disk.cells.insert(cells->begin(), cells->end());
     shared_->to_disk.told.insert(moved.told.begin(), moved.told.end());

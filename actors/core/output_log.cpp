@@ -81,7 +81,7 @@ std::uint64_t output_log::end() {
 bool output_log::open_for_append() {
   if (fd_) return true;
   load_end();
-  (void)make_private_directories(file_.parent_path());
+  (void)make_private_directory(file_.parent_path());
   fd_ = unique_fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   // A torn record of an earlier incarnation must not swallow the next one.
   return fd_ && ::ftruncate(fd_.get(), static_cast<off_t>(file_bytes_)) == 0;

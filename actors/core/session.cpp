@@ -132,7 +132,7 @@ void session_state::ask_for_row() {
 }
 
 void session_state::on_disk_committed(disk_committed const& answer) {
-  if (answer.problem && answer.problem->code == storage::failure_code::failed) shared->store_failed = true;
+  if (answer.problem) shared->on_refused(*answer.problem);
   if (answer.tag >= disk_tag::first_cell) return on_cell_synced(answer.tag - disk_tag::first_cell, answer.problem);
   if (answer.tag == disk_tag::session_end) {
     if (!answer.problem) return finish_close();
@@ -228,7 +228,7 @@ std::optional<kernel_view> session_state::kernel() const {
                    link.process.pid,
                    link.state == storage::link_state::live,
                    kernel_->attached,
-                   kernel_->port != nullptr,
+                   kernel_->was_tried,
                    {},
                    0,
                    link.started_at,

@@ -92,7 +92,7 @@ void session_state::on_attached(kernel_attached const& told) {
     }
   }
   kernel_->port = told.port;
-  kernel_->attached = true;
+  kernel_->attached = kernel_->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
   advance();
@@ -101,6 +101,7 @@ void session_state::on_attached(kernel_attached const& told) {
 void session_state::on_unreachable(kernel_unreachable const& told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   kernel_->attached = false;
+  kernel_->was_tried = true;
   publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
 }
 

@@ -62,6 +62,7 @@ struct session_kernel {
   std::shared_ptr<kernel_port> port;  // since its first attach of this incarnation
   bool attached = false;
   std::optional<end_reason> ending;  // ordered to end: it gets no more cells
+  bool was_tried = false;            // in this incarnation: it was attached, or could not be
 };
 
 struct session_state final : session_face {

@@ -50,10 +50,13 @@ struct supervisor_state {
   std::vector<reply_to> shutdown_waiters;
   std::size_t kernels_left = 0;
   std::optional<steady_time> end_by;  // a store that does not settle must not hold the end up
+  steady_time home_check_at{};
+  std::optional<error> why_ending;  // when nobody asked for the end
 
   void start() {
     if (auto last = shared->stores->last_session_number()) last_session = *last;
     recover(self->system(), shared);
+    schedule_home_check();
   }
 
   void answer_text(reply_to const& to, std::string text) {
@@ -172,6 +175,10 @@ struct supervisor_state {
 
   void on_wake() {
     auto const now = steady_clock::now();
+    if (home_check_at <= now)
+      check_home();
+    else
+      wake.at(self, home_check_at);
     if (flush_at && *flush_at <= now) {
       flush_at.reset();
       moves.flush();
@@ -188,9 +195,32 @@ struct supervisor_state {
 
   // ---- the end ----
 
+  void schedule_home_check() {
+    home_check_at = steady_clock::now() + defaults::home_check;
+    wake.at(self, home_check_at);
+  }
+
+  /// What is recorded in a home that is gone is lost, and at its path another daemon's home may lie: nothing more is done by that path.
+  void check_home() {
+    if (shared->lock)
+      if (auto lost = shared->lock->lost())
+        return on_end_gateway({error_code::store_failed, "the daemon ends: " + std::move(*lost), {}});
+    schedule_home_check();
+  }
+
+  void on_end_gateway(error why) {
+    if (shared->shutting_down) return;
+    log::error("gateway-failed", "{}", why.message);
+    why_ending = std::move(why);
+    begin_end(false);
+  }
+
   void on_shut_down(reply_to const& from, bool end_kernels) {
     shutdown_waiters.push_back(from);
-    if (shared->shutting_down) return;
+    if (!shared->shutting_down) begin_end(end_kernels);
+  }
+
+  void begin_end(bool end_kernels) {
     shared->shutting_down = true;
     kernels_left = end_kernels ? 0 : kernels().size();
     log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels_left);
@@ -216,7 +246,7 @@ struct supervisor_state {
     self->send(shared->environment, env::let_go{});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);
-    for (auto const& front : fronts) self->send(front, gateway_ended{});
+    for (auto const& front : fronts) self->send(front, gateway_ended{why_ending});
     shared->supervisor = shared->environment = shared->disk = shared->files = {};
     self->quit();
   }
@@ -242,8 +272,10 @@ struct supervisor_state {
           else if constexpr (std::is_same_v<request, subscribe_events>) {
             auto const made = shared->events.subscribe(from, what);
             answer_text(from, "{\"seq\":" + std::to_string(made.seq) + ",\"missed\":" + std::to_string(made.missed) + "}");
-          } else
+          } else if constexpr (std::is_same_v<request, shut_down>)
             on_shut_down(from, what.kernels);
+          else
+            static_assert(std::is_same_v<request, await_end>);  // know() did it
         },
         call.what);
   }
@@ -273,6 +305,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared) {
         },
         [state](move_soon) { state->schedule_flush(); },
         [state](disk_committed const& committed) { state->on_committed(committed); },
+        [state](end_gateway& order) { state->on_end_gateway(std::move(order.why)); },
         [state](session_ended) { state->end_if_settled(); },
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();

@@ -134,7 +134,7 @@ struct local_state {
     message.first_grace_ms = static_cast<std::uint64_t>(settings.scaled(defaults::first_grace).count());
     message.interrupt_grace_ms = static_cast<std::uint64_t>(settings.interrupt_grace.count());
     message.failpoints = settings.failpoints;
-    if (auto made = make_private_directories(message.directory); !made) return finish(to, request.kernel, made.error().message);
+    if (auto made = make_private_directory(message.directory); !made) return finish(to, request.kernel, made.error().message);
     if (!to.link.send(link::to_json(message))) finish(to, request.kernel, "the nursery's window is full");
   }
 
@@ -178,7 +178,7 @@ struct local_state {
       if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED)) return forget(to, "it does not listen");
       return retry_later(to);
     }
-    if (!is_trusted_peer(socket->get())) return retry_later(to);
+    if (!is_trusted_peer(socket->get()) || is_other_peer(socket->get(), to.row.process)) return retry_later(to);
     to.link.open(std::move(*socket),
                  {to.row.nursery.text, to.row.token, options.home_id, options.incarnation, to.link.recorded(),
                   static_cast<std::uint64_t>(options.settings.scaled(defaults::nursery_idle).count()), link::protocol});

@@ -18,12 +18,24 @@ namespace holdfast::env {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr int ended_at_once = 3;  // nursery_main.py's exit code when the nursery was gone before it could say anything
+
+std::string how_it_ended(finished_process const& process) {
+  if (process.exit_code < 0) return "killed by signal " + std::to_string(-process.exit_code);
+  return "exit code " + std::to_string(process.exit_code) + ": " + process.standard_error;
+}
+
+}  // namespace
+
 result<fs::path> stage_program(fs::path const& home) {
   auto const target = home / "program" / std::string(program_digest());
   std::error_code problem;
   if (fs::exists(target, problem)) return target;
   // Another gateway of an earlier time may stage the same: write aside, then rename; who comes second finds it there.
   auto const aside = home / "program" / ("staging-" + random_hex(8));
+  if (auto made = make_private_directory(aside); !made) return tl::unexpected(std::move(made.error()));
   for (auto const& file : program_files()) {
     auto const path = aside / file.path;
     if (auto made = make_private_directories(path.parent_path()); !made) return tl::unexpected(std::move(made.error()));
@@ -49,7 +61,7 @@ result<void> start_nursery(nursery_plan const& plan) {
   auto program = stage_program(plan.home);
   if (!program) return tl::unexpected(program.error());
   auto const directory = plan.home / plan.row.directory;
-  if (auto made = make_private_directories(directory); !made) return made;
+  if (auto made = make_private_directory(directory); !made) return made;
 
   boost::json::array preload;
   for (auto const& module : plan.preload) preload.emplace_back(module);
@@ -58,13 +70,17 @@ result<void> start_nursery(nursery_plan const& plan) {
                                {"failpoints", plan.failpoints},    {"idle_ms", plan.idle_ms},     {"protocol", link::protocol}};
   if (!plan.failpoint_log.empty()) settings["failpoint_log"] = plan.failpoint_log;
 
-  auto finished = run_process({plan.row.python, (*program / "nursery.py").string()}, plan.variables, "/",
-                              boost::json::serialize(settings), defaults::nursery_start);
-  if (!finished) return tl::unexpected(finished.error());
-  if (finished->exit_code != 0)
-    return fail(error_code::start_failed, "cannot start a nursery with " + plan.row.python + ": exit code " +
-                                              std::to_string(finished->exit_code) + ": " + finished->standard_error);
-  return {};
+  for (std::uint32_t starts = 1;; ++starts) {
+    auto finished = run_process({plan.row.python, (*program / "nursery.py").string()}, plan.variables, "/",
+                                boost::json::serialize(settings), defaults::nursery_start);
+    if (!finished) return tl::unexpected(finished.error());
+    if (finished->exit_code == 0) return {};
+    // A signal says nothing of the interpreter: another start is safe, as nothing was asked of this one yet, and it takes over the socket.
+    auto const was_killed = finished->exit_code < 0 || finished->exit_code == ended_at_once;
+    if (was_killed && starts < defaults::nursery_starts) continue;
+    return fail(error_code::start_failed, "cannot start a nursery with " + plan.row.python + ": " + how_it_ended(*finished) +
+                                              "; see that this interpreter runs");
+  }
 }
 
 }  // namespace holdfast::env

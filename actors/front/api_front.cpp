@@ -14,7 +14,9 @@ constexpr std::uint64_t shared_connection = 0;
 
 class api_front {
  public:
-  api_front(caf::io::broker* self, api_options options) : self_(self), options_(std::move(options)) {}
+  api_front(caf::io::broker* self, api_options options) : self_(self), options_(std::move(options)) {
+    options_.core->route(supervisor_call{{caf::actor_cast<caf::actor>(self_), shared_connection, 0}, await_end{}});
+  }
 
   void on_call(api_call& call) {
     if (is_ended_) return call.done(fail(error_code::shutting_down, "cannot call " + call.method + ": the gateway has ended"));
@@ -49,10 +51,10 @@ class api_front {
   }
 
   /// Twice: the first one stops new calls, the second one comes behind all that were sent before that.
-  void on_gateway_ended() {
+  void on_gateway_ended(gateway_ended const& told) {
     if (!is_ended_) {
       is_ended_ = true;
-      if (options_.on_ended) options_.on_ended();
+      if (options_.on_ended) options_.on_ended(told.why);
       self_->send(self_, gateway_ended{});
       return;
     }
@@ -84,7 +86,7 @@ caf::behavior run_api_front(caf::io::broker* self, api_options options) {
       [=](api_call& call) { state->on_call(call); },
       [=](answer& message) { state->on_answer(message); },
       [=](notification const& message) { state->on_notification(message); },
-      [=](gateway_ended const&) { state->on_gateway_ended(); },
+      [=](gateway_ended const& told) { state->on_gateway_ended(told); },
   };
 }
 

@@ -32,7 +32,7 @@ struct api_call {
 struct api_options {
   core_handle core;
   call_defaults calls;
-  std::function<void()> on_ended;  // on the multiplexer thread
+  std::function<void(std::optional<error> const& why)> on_ended;  // on the multiplexer thread
 };
 
 /// Takes api_call messages until gateway_ended; then answers what is open and quits.

@@ -21,7 +21,7 @@ result<std::unique_ptr<runtime>> runtime::start(options given) {
   auto core = (given.start_core ? given.start_core : start_real_core)(*made->system_, given.settings);
   if (!core) return tl::unexpected(std::move(core.error()));
   made->core_ = std::move(*core);
-  auto const ended = [raw = made.get()] { raw->on_ended(); };
+  auto const ended = [raw = made.get()](std::optional<error> const& why) { raw->on_ended(why); };
   {
     std::lock_guard const lock(made->mutex_);
     made->api_ = start_api_front(*made->system_, {made->core_, defaults_of(given.settings), ended});
@@ -77,18 +77,21 @@ void runtime::stop(bool end_kernels) {
   }
   // A refusal means that somebody else's shutdown is under way: its end is waited for as well.
   call("shutdown", {{"kernels", end_kernels}}, [](auto const&) {});
-  wait_until_ended();
+  (void)wait_until_ended();
 }
 
-void runtime::wait_until_ended() {
+result<void> runtime::wait_until_ended() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return is_ended_; });
+  if (why_ended_) return tl::unexpected(*why_ended_);
+  return {};
 }
 
-void runtime::on_ended() {
+void runtime::on_ended(std::optional<error> const& why) {
   std::lock_guard const lock(mutex_);
   if (is_ended_) return;
   is_ended_ = true;
+  why_ended_ = why;
   // The core tells the front that asked; the other one hears it from here.
   for (auto& front : {api_, server_})
     if (front) caf::anon_send(front, gateway_ended{});

@@ -42,13 +42,13 @@ class runtime {
 
   /// Asks the core to end and waits for it; at once when it has ended already.
   void stop(bool end_kernels);
-  /// Blocks until the gateway has ended: by stop() or by a client's shutdown.
-  void wait_until_ended();
+  /// Blocks until the gateway has ended: by stop(), by a client's shutdown, or for the reason that it answers.
+  result<void> wait_until_ended();
 
  private:
   runtime() = default;
   void send(api_call call);
-  void on_ended();
+  void on_ended(std::optional<error> const& why);
 
   system_config actor_config_;
   std::unique_ptr<caf::actor_system> system_;
@@ -59,6 +59,7 @@ class runtime {
   caf::actor api_;
   caf::actor server_;      // empty when not listening
   bool is_ended_ = false;  // gateway_ended has come to a front
+  std::optional<error> why_ended_;
 };
 
 /// The core of actors/core/gateway_core.hpp.

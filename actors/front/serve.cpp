@@ -23,8 +23,7 @@ result<void> serve(config const& settings, std::function<void(std::function<void
   if (!started) return tl::unexpected(std::move(started.error()));
   auto& running = **started;
   if (on_ready) on_ready([&running] { running.call("shutdown", {}, [](auto const&) {}); });
-  running.wait_until_ended();
-  return {};
+  return running.wait_until_ended();
 }
 
 }  // namespace holdfast::front

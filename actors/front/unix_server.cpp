@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include <caf/io/middleman.hpp>
 
@@ -33,10 +36,21 @@ int descriptor_limit() {
   return all > 2 * spare ? all - spare : all / 2;
 }
 
+using file_identity = std::pair<::dev_t, ::ino_t>;
+std::optional<file_identity> identity_of(std::filesystem::path const& path) {
+  struct ::stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return std::nullopt;
+  return file_identity{found.st_dev, found.st_ino};
+}
+
 class server {
  public:
   server(caf::io::broker* self, server_options options, int listener)
-      : self_(self), options_(std::move(options)), descriptor_limit_(descriptor_limit()), acceptor_(self->add_doorman(listener)) {}
+      : self_(self),
+        options_(std::move(options)),
+        socket_(identity_of(options_.socket)),
+        descriptor_limit_(descriptor_limit()),
+        acceptor_(self->add_doorman(listener)) {}
 
   void on_connection(caf::io::connection_handle handle) {
     int const fd = static_cast<int>(handle.id());
@@ -130,12 +144,13 @@ class server {
     if (is_accept_paused_) resume_accepting();
   }
 
-  void on_gateway_ended() {
+  void on_gateway_ended(gateway_ended const& told) {
     if (is_ended_) return;
     is_ended_ = true;
-    ::unlink(options_.socket.c_str());  // while the home is still locked: nobody else's
+    // While the home is still locked it is ours; in a home that took the place of ours it is another daemon's.
+    if (identity_of(options_.socket) == socket_) ::unlink(options_.socket.c_str());
     self_->close(acceptor_);
-    if (options_.on_ended) options_.on_ended();
+    if (options_.on_ended) options_.on_ended(told.why);
     for (auto& [number, client] : connections_)
       if (client->has_written_all()) client->cut_off();
     if (connections_.empty()) return self_->quit();
@@ -229,6 +244,7 @@ class server {
 
   caf::io::broker* self_;
   server_options options_;
+  std::optional<file_identity> socket_;  // no other file gets it while the socket is bound to it
   int descriptor_limit_;
   caf::io::accept_handle acceptor_;
   bool is_accept_paused_ = false;
@@ -252,7 +268,7 @@ caf::behavior run_server(caf::io::broker* self, server_options options, int list
       [=](answer& message) { state->on_answer(message); },
       [=](notification const& message) { state->on_notification(message); },
       [=](wake_up const& message) { state->on_wake_up(message); },
-      [=](gateway_ended const&) { state->on_gateway_ended(); },
+      [=](gateway_ended const& told) { state->on_gateway_ended(told); },
   };
 }
 

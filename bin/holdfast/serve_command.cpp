@@ -84,8 +84,10 @@ result<void> serve(settings const& here, readiness& starter) {
   // Blocked before any thread starts, so that all of them inherit it and signals come to the descriptor alone.
   interrupts signals;
   std::optional<signal_thread> listener;
+  auto is_ready = false;
   auto const ended = front::serve(*configured, [&](std::function<void()> stop) {
     listener.emplace(signals, std::move(stop));
+    is_ready = true;
     log::info("daemon-ready", "daemon {} serves {}", ::getpid(), configured->home.string());
     if (starter)
       starter.say(ready_line());
@@ -95,6 +97,8 @@ result<void> serve(settings const& here, readiness& starter) {
   listener.reset();
   if (ended)
     log::info("daemon-ended", "daemon {} ended; its kernels live on", ::getpid());
+  else if (is_ready)
+    log::error("daemon-ended", "daemon {} ended: {}", ::getpid(), ended.error().message);
   else if (ended.error().code != error_code::busy)
     log::error("daemon-refused", "daemon {} cannot serve: {}", ::getpid(), ended.error().message);
   log::close();

@@ -177,3 +177,38 @@ TEST_CASE("a lock file that is a symbolic link is refused") {
   CHECK_FALSE(home_lock::acquire(home.path()));
   CHECK_FALSE(std::filesystem::exists(home / "elsewhere"));
 }
+
+TEST_CASE("a held home is lost when it is removed, moved away or replaced, and not when it cannot be looked at") {
+  temporary_directory const directory;
+  auto const home = directory / "above" / "home";
+  REQUIRE(prepare_home(home));
+  auto const lock = must_acquire(home);
+  CHECK_FALSE(lock.lost());
+
+  SECTION("removed, whatever is at its path then") {
+    std::filesystem::remove_all(home);
+    CHECK_THAT(lock.lost().value_or(""), Contains("home " + home.string() + " was removed"));
+    REQUIRE(prepare_home(home));
+    auto const second = must_acquire(home);
+    CHECK_THAT(lock.lost().value_or(""), Contains("was removed"));
+    CHECK_FALSE(second.lost());
+  }
+  SECTION("moved away") {
+    std::filesystem::rename(directory / "above", directory / "elsewhere");
+    CHECK_THAT(lock.lost().value_or(""), Contains("home " + home.string() + " was moved away"));
+    REQUIRE(prepare_home(home));
+    CHECK(lock.lost());
+    std::filesystem::remove_all(directory / "above");
+    std::filesystem::rename(directory / "elsewhere", directory / "above");
+    CHECK_FALSE(lock.lost());
+  }
+  SECTION("out of sight") {
+    std::filesystem::permissions(directory / "above", std::filesystem::perms(0));
+    test::forked nobody([&] {
+      if (::geteuid() == 0 && ::setuid(65534) != 0) return 2;
+      return lock.lost() ? 1 : 0;  // EACCES proves nothing
+    });
+    CHECK(nobody.exit_code() == 0);
+    std::filesystem::permissions(directory / "above", std::filesystem::perms(0700));
+  }
+}

@@ -16,6 +16,8 @@ class Nursery:
     def __init__(self, config, log, become):
         """`become(spec, listener, pipes)` makes a forked child the kernel; it does not return."""
         self._program = config['program']
+        # To see that it was removed: nobody can reach the socket that was in it. (A moved one is there.)
+        self._directory = os.open(config['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._idle_limit = config['idle_ms'] / 1000.0
         self._log = log
         self._become = become
@@ -53,6 +55,9 @@ class Nursery:
         if self._children:
             self._idle_since = None
             return False
+        if os.fstat(self._directory).st_nlink == 0:
+            self._log.write('nursery-ended its directory was removed')
+            return True
         if self._shutdown:
             self._log.write('nursery-ended shutdown')
             return True

@@ -1,6 +1,7 @@
 """Starts a nursery: configuration from standard input, socket, background, then serves. Returns only with an exit status.
 
-The first process waits until the nursery listens and exits 0, or prints one line to standard error and exits 1.
+The first process waits until the nursery listens and exits 0, or prints one line to standard error and exits 1; 3 if the nursery was
+gone without a word, as after a SIGKILL.
 """
 
 import importlib
@@ -12,6 +13,9 @@ from . import failpoints, handshake, kernel_main, limits, log, sockets, system, 
 from .link import Link
 from .nursery import Nursery
 from .window import Window
+
+
+ENDED_AT_ONCE = 3  # of the first process: worth another start (actors/env/start_nursery.cpp)
 
 
 class _BadConfig(Exception):
@@ -41,15 +45,17 @@ def main(user_umask):
         if not piece:
             break
         answer += piece
+    if not answer:
+        _fail('cannot start nursery: it was ended before it listened', ENDED_AT_ONCE)
     if answer != b'ok':
-        _fail('cannot start nursery: %s' % (answer.decode('utf-8', 'replace') or 'it ended at once'))
+        _fail('cannot start nursery: %s' % answer.decode('utf-8', 'replace'))
     os._exit(0)
 
 
-def _fail(message):
+def _fail(message, status=1):
     sys.stderr.write(message.replace('\n', ' ')[:1000] + '\n')
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(status)
 
 
 def _checked(config):

@@ -51,6 +51,7 @@ class Daemon:
         self.scratch.mkdir(mode=0o700)
         self.failpoint_log = self.directory / "failpoints.log"
         self.environment = dict(environment or {})
+        self.before_exec = None  # called in the process that becomes a daemon
         self.process = None  # the Popen of the running daemon, None between two
         self._output = self.directory / "daemon.out"
         self._clients = []
@@ -78,6 +79,7 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                preexec_fn=self.before_exec,
             )
         wait_until(self._answers, "the daemon's first answer", seconds)
         return self
