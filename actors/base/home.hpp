@@ -46,8 +46,8 @@ class home_lock {
   void release();
 
   std::filesystem::path path_;  // of the lock file, as it was when the lock was taken
-  unique_fd fd_;  // none once moved from
-  file_id file_;  // in the process-wide table as long as fd_ is open
+  unique_fd fd_;                // none once moved from
+  file_id file_;                // in the process-wide table as long as fd_ is open
 };
 
 }  // namespace holdfast

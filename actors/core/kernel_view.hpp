@@ -21,7 +21,7 @@ struct kernel_view {
   bool live = false;  // its process is known
   bool attached = false;
   bool was_tried = false;  // in this incarnation: it was attached, or could not be
-  std::string cell;           // running or sent, else empty
+  std::string cell;        // running or sent, else empty
   std::size_t queued = 0;
   storage::unix_ms started_at = 0;
   storage::unix_ms idle_since = 0;

@@ -28,7 +28,8 @@ struct server_options {
   std::size_t max_connections = defaults::max_connections;
   std::size_t max_open_requests = 1024;  // of one connection
   outbox::limits queue = {};
-  std::function<void(std::optional<error> const& why)> on_ended = {};  // on the multiplexer thread, when the core says that the gateway has ended
+  std::function<void(std::optional<error> const& why)> on_ended =
+      {};  // on the multiplexer thread, when the core says that the gateway has ended
 };
 
 /// Listens and serves until gateway_ended, then writes out, closes its connections, removes the socket file and quits.

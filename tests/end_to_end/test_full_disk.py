@@ -63,20 +63,17 @@ class FullDiskTest(DaemonCase):
         self.daemon.start()
         self.daemon.run("1")
         self.disk.fill()
-        long_name = "s" * 100
+        with self.assertRaises(RpcError) as caught:
+            self.daemon.run(self.effect(), session="another", cell="c1")
 
-        refused = 0
-        for number in range(200):  # until the pages that the store has left over are used up
-            try:
-                self.daemon.run("1", session=f"{long_name}{number}", wait_ms=0)
-            except RpcError as problem:
-                self.assertIn(problem.code, (1007, 1014), problem)  # a kernel's directory may find no room either
-                refused += problem.code == 1014
-                if refused == 3:
-                    break
-
+        self.assert_store_full(caught.exception, "disk")
+        self.assertEqual(self.ran(), 0)
+        with self.assertRaises(RpcError) as unknown:
+            self.daemon.call("cell.get", session="another", cell="c1")
+        self.assertEqual(unknown.exception.code, 1001)
         self.disk.free()
-        self.assert_ok(self.daemon.run("6 * 7", session=f"{long_name}{number}"), "42")
+        self.assert_ok(self.daemon.run(self.effect() + "6 * 7", session="another", cell="c1"), "42")
+        self.assertEqual(self.ran(), 1)
 
     def test_a_result_that_cannot_be_recorded_stays_and_is_there_once_when_there_is_room(self):
         self.daemon.start()
