@@ -49,6 +49,7 @@ struct context {
   void forget_later(session_number session, notice_id const& told);
 
   bool shutting_down = false;
+  std::string farewell = "the daemon was stopped; the cell goes on in its kernel";  // to who waits for a cell when the gateway ends
   bool store_failed = false;  // a write failed: everything is answered with store_failed, and the gateway ends
 
   std::string path(std::string const& relative) const { return (settings.home / relative).string(); }

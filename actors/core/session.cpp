@@ -191,7 +191,7 @@ void session_state::on_wind_down(bool end_kernels) {
   for (auto& cell : cells) {
     if (cell.awaits_disk) answer_current(cell, cell.awaits_disk->from);
     cell.awaits_disk.reset();
-    for (auto& each : cell.waiters) answer_current(cell, each.to, "the daemon was stopped; the cell goes on in its kernel");
+    for (auto& each : cell.waiters) answer_current(cell, each.to, shared->farewell);
     cell.waiters.clear();
   }
   for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})

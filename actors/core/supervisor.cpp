@@ -211,6 +211,7 @@ struct supervisor_state {
   void on_end_gateway(error why) {
     if (shared->shutting_down) return;
     log::error("gateway-failed", "{}", why.message);
+    shared->farewell = why.message;
     why_ending = std::move(why);
     begin_end(false);
   }

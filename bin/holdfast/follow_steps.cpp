@@ -46,7 +46,8 @@ struct decide {
   actions operator()(happened::refused const& event) const {
     // Nothing ran, and this daemon will not run it; the next one will. It closes the connection when it is done: go on then.
     if (event.code == error_code::shutting_down) return {};
-    if (event.code == error_code::not_found && state.is_waiting && state.may_run) {
+    // One that was accepted and is not known any more has lost its record, with its home or its session: it may have run.
+    if (event.code == error_code::not_found && state.is_waiting && state.may_run && !state.is_accepted) {
       // The daemon died before it had recorded the cell, so it has not run.
       if (state.interrupt != interrupt_state::none) return {action::abandon};
       return send_run();

@@ -59,6 +59,16 @@ TEST_CASE("a cell that the next daemon does not know is sent again, once for eac
   CHECK(cell.tell(happened::refused{error_code::not_found}) == actions{action::refuse});
 }
 
+TEST_CASE("a cell that was accepted is never sent again, even when its record is gone") {
+  auto cell = a_run();
+  cell.reach_daemon();
+  cell.tell(happened::accepted{});
+  cell.lose_connection();
+  cell.tell(happened::connected{});
+
+  CHECK(cell.tell(happened::refused{error_code::not_found}) == actions{action::refuse});
+}
+
 TEST_CASE("a wait never sends code: an unknown cell is refused") {
   auto cell = a_wait();
   cell.tell(happened::begun{});

@@ -1,6 +1,7 @@
 """A daemon whose home is removed or moved away ends and says why; what lies at its path afterwards is not touched."""
 
 import shutil
+import signal
 import unittest
 
 from holdfast_test import processes
@@ -49,6 +50,9 @@ class LostHomeTest(DaemonCase):
 
         self.assertGreater(status, 0)
         self.assertIn(f"home {self.daemon.home} was removed", self.last_line())
+        told = self.pending.result()
+        self.assertFalse(told["final"], told)
+        self.assertIn(f"home {self.daemon.home} was removed", told["kernel"]["note"])
         for identity in started:
             processes.wait_gone(identity, ENDED_SECONDS)
         self.assertEqual(self.daemon.processes(), [])
@@ -108,6 +112,22 @@ class LostHomeTest(DaemonCase):
         self.gate.touch()
         self.assert_ok(self.daemon.call("cell.wait", cell="c1"), "41")
         self.assert_ok(second.run("y"), "1")
+
+    def test_a_run_that_waits_does_not_run_its_cell_again_in_a_fresh_home(self):
+        effects = self.daemon.directory / "effects"
+        code = f"import time\nopen({str(effects)!r}, 'a').write('ran')\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
+        command = self.daemon.start_command("run", "-s", "waiting", code)
+        self.assertEqual(command.stdout.readline(), "begun\n")
+        command.send_signal(signal.SIGSTOP)
+        self.daemon.kill()
+        remove(self.daemon.home)
+
+        command.send_signal(signal.SIGCONT)
+        _, complaint = command.communicate(timeout=30)
+
+        self.assertEqual(command.returncode, 4, complaint)
+        self.assertIn("no session waiting", complaint)
+        self.assertEqual(effects.read_text(), "ran")
 
     def test_a_daemon_without_its_lock_file_ends_before_two_serve_one_home(self):
         (self.daemon.home / "lock").unlink()
