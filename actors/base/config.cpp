@@ -1,6 +1,7 @@
 #include "actors/base/config.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,8 +52,11 @@ std::optional<config_value> value_of(toml::node const& node) {
 
 /// The file's text; empty when there is no such file.
 result<std::string> read_file(std::filesystem::path const& path) {
-  unique_fd const fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  unique_fd const fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::string();
+  struct stat status {};
+  if (fd && ::fstat(fd.get(), &status) == 0 && !S_ISREG(status.st_mode))
+    return refuse(fmt::format("cannot read {}: it is not a regular file", path.string()));
   std::string text;
   std::array<char, 4096> buffer;
   ssize_t got = -1;

@@ -60,6 +60,9 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
 
   if (found.links_forgotten > 0) log::info("home-copied", "left {} kernels of another daemon's home alone", found.links_forgotten);
 
+  auto plan = plan_recovery(*shared->stores);
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+
   shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);
   auto* raw = shared.get();
@@ -68,7 +71,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
                                             [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }});
   auto core = std::make_shared<running>();
   core->shared = shared;
-  core->supervisor = spawn_supervisor(system, shared);
+  core->supervisor = spawn_supervisor(system, shared, std::move(*plan));
   return core;
 }
 

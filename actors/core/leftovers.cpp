@@ -15,6 +15,7 @@
 
 #include "actors/base/defaults.hpp"
 #include "actors/base/unique_fd.hpp"
+#include "actors/link/crc32.hpp"
 
 namespace holdfast::core {
 
@@ -39,9 +40,32 @@ pid_t session_of(pid_t pid) {
   return session;
 }
 
-bool is_marked(pid_t pid, std::string const& mark) {
+/// The kernel's number, as docs/wire.md says: what descends from it has it as its soft limit of file locks.
+std::uint64_t number_of(std::string const& kernel) {
+  std::string const reversed(kernel.rbegin(), kernel.rend());
+  return (std::uint64_t{1} << 60) | ((std::uint64_t{link::crc32(kernel)} << 28) ^ link::crc32(reversed));
+}
+
+bool has_number(pid_t pid, std::uint64_t number) {
+  constexpr std::string_view name = "Max file locks";
+  auto const limits = read_all("/proc/" + std::to_string(pid) + "/limits");
+  auto const at = limits.find(name);
+  if (at == std::string::npos) return false;
+  std::istringstream soft(limits.substr(at + name.size()));
+  std::uint64_t found = 0;
+  return (soft >> found) && found == number;
+}
+
+/// What a process of a kernel bears, whatever became of its session.
+struct brand {
+  std::string mark;      // in its environment
+  std::uint64_t number;  // as a limit
+};
+
+bool is_marked(pid_t pid, brand const& of) {
+  if (has_number(pid, of.number)) return true;
   auto const environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
-  return environment.find('\0' + mark + '\0') != std::string::npos;
+  return environment.find('\0' + of.mark + '\0') != std::string::npos;
 }
 
 struct leftover {
@@ -89,7 +113,7 @@ bool have_ended(std::vector<leftover> const& all, std::chrono::milliseconds with
 }  // namespace
 
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
-  auto const mark = "HOLDFAST_KERNEL=" + kernel.text;
+  brand const mark{"HOLDFAST_KERNEL=" + kernel.text, number_of(kernel.text)};
   std::vector<leftover> found;
   auto const all = other_processes();
   take_hold(all, [&](pid_t pid) { return is_marked(pid, mark); }, found);

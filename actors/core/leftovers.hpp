@@ -10,7 +10,7 @@
 
 namespace holdfast::core {
 
-/// Ends the processes of that kernel's session and those that carry its mark in their environment: TERM, 250 ms, KILL. Answers their pids.
+/// Ends the processes of that kernel's session and those that bear its mark (docs/wire.md): TERM, 250 ms, KILL. Answers their pids.
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid);
 
 }  // namespace holdfast::core

@@ -4,7 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <map>
+#include <filesystem>
+#include <set>
 
 #include <caf/send.hpp>
 
@@ -16,28 +17,40 @@
 
 namespace holdfast::core {
 
-void recover(caf::actor_system& system, shared_context const& shared) {
-  auto& stores = *shared->stores;
-  if (auto nurseries = stores.nurseries()) {
-    if (!nurseries->empty()) caf::anon_send(shared->environment, env::relink_nurseries{std::move(*nurseries)});
-  } else {
-    log::error("recovery-incomplete", "nurseries: {}", nurseries.error().text);
-  }
+result<recovery_plan> plan_recovery(storage::stores const& stores) {
+  recovery_plan plan;
+  auto nurseries = stores.nurseries();
+  if (!nurseries) return tl::unexpected(from_storage(nurseries.error()));
+  plan.nurseries = std::move(*nurseries);
+  auto links = stores.links();
+  if (!links) return tl::unexpected(from_storage(links.error()));
+  for (auto& link : *links) plan.sessions[link.session] = std::move(link);
+  auto open = stores.open_cells(0);
+  if (!open) return tl::unexpected(from_storage(open.error()));
+  for (auto const& cell : *open) plan.sessions.try_emplace(cell.session);
+  return plan;
+}
 
-  std::map<session_number, std::optional<storage::link_record>> wanted;
-  if (auto links = stores.links()) {
-    for (auto& link : *links) wanted[link.session] = std::move(link);
-  } else {
-    log::error("recovery-incomplete", "links: {}", links.error().text);
-  }
-  if (auto open = stores.open_cells(0)) {
-    for (auto const& cell : *open) wanted.try_emplace(cell.session);
-  } else {
-    log::error("recovery-incomplete", "open cells: {}", open.error().text);
-  }
+namespace {
 
-  for (auto& [number, link] : wanted) {
-    auto row = stores.session(number);
+/// Run directories that no link names: their kernels are proven gone, or end themselves when the directory is.
+void sweep_run_directories(context const& shared, std::set<std::string> const& known) {
+  std::error_code problem;
+  for (auto const& entry : std::filesystem::directory_iterator(shared.path("run"), problem))
+    if (!known.contains("run/" + entry.path().filename().string())) caf::anon_send(shared.files, remove_tree{entry.path().string()});
+}
+
+}  // namespace
+
+void recover(caf::actor_system& system, shared_context const& shared, recovery_plan plan) {
+  if (!plan.nurseries.empty()) caf::anon_send(shared->environment, env::relink_nurseries{std::move(plan.nurseries)});
+  std::set<std::string> directories;
+  for (auto const& [number, link] : plan.sessions)
+    if (link) directories.insert(link->directory);
+  sweep_run_directories(*shared, directories);
+
+  for (auto& [number, link] : plan.sessions) {
+    auto row = shared->stores->session(number);
     if (!row) {  // not known to be gone: its kernel is left alone
       log::error("recovery-incomplete", "session {}: {}", number, row.error().text);
       continue;
@@ -53,7 +66,7 @@ void recover(caf::actor_system& system, shared_context const& shared) {
       caf::anon_send(shared->files, remove_tree{shared->path(link->directory)});
     }
   }
-  log::info("recovery-started", "{} sessions with kernels or open cells", wanted.size());
+  log::info("recovery-started", "{} sessions with kernels or open cells", plan.sessions.size());
 }
 
 }  // namespace holdfast::core

@@ -102,6 +102,10 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
     return error{error_code::kernel_changed,
                  "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
+  if (what.if_kernel && (what.reset || (what.python && *what.python != kernel_->row.asked_python)))
+    return error{error_code::kernel_changed,
+                 "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
+                 {}};
   auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
   if (waiting >= defaults::max_queue_per_session)
     return error{error_code::queue_full,

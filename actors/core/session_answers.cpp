@@ -32,7 +32,9 @@ kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) co
   facts.python = link.python;
   facts.reason = is_first ? link.reason : "reused";
   facts.state_lost = is_first && link.reason == "died";
-  facts.state_reset = is_first && link.reason == "reset";
+  facts.state_reset = is_first && (link.reason == "reset" || link.reason == "environment_changed");
+  if (is_first && link.reason == "environment_changed")
+    facts.note = "another python was asked for, so a fresh kernel was started: the variables of the earlier one are gone";
   facts.execution_count = cell.generation;
   return facts;
 }

@@ -22,11 +22,11 @@ death_facts death_of(remains const& left) {
   return death;
 }
 
-/// "killed by SIGKILL", "exited 3", "ended, the cause is unknown".
+/// "killed by SIGKILL", "exited 3", "the cause is unknown".
 std::string in_words(death_facts const& death) {
   if (death.signal) return "killed by " + *death.signal;
   if (death.exit_code) return "exited " + std::to_string(*death.exit_code);
-  return "ended, the cause is unknown";
+  return "the cause is unknown";
 }
 
 }  // namespace
@@ -54,6 +54,8 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   storage::changes unit{storage::erase_link{told.kernel}};
   std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
+    // Another interpreter may start well: only what wanted this one has had its try.
+    if (cell.outbox.python != kernel_->row.asked_python) continue;
     auto row = cell.row;
     row.kernel = {};
     row.generation = 0;
@@ -72,7 +74,8 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   auto const committed = shared->commit(unit);
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
-  while (is_last && !arrivals.empty()) refuse_front(told.problem);
+  auto const wanted_it = [&] { return arrivals.front().what.python.value_or(row_.python) == kernel_->row.asked_python; };
+  while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(told);
   publish("refused", "{\"reason\":\"start_failed\"}");
@@ -124,7 +127,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
     facts.kernel->state_reset = facts.kernel->state_reset || cell.ending == cell_ending::reset;
     if (row.status == storage::cell_status::lost)
       facts.kernel->note =
-          "the kernel was " + in_words(*facts.death) + " during this cell: its effects are unknown, it is not run again";
+          "the kernel ended during this cell (" + in_words(*facts.death) + "): its effects are unknown, it is not run again";
   }
   facts.notices = notices;
   row.result = result_json(facts);
@@ -165,8 +168,11 @@ void session_state::on_dead(kernel_dead told) {
     if (ended->status == storage::cell_status::lost) lost.push_back(ended->cell.text);
   }
   auto const is_final = ended && storage::is_final(ended->status);
-  if (is_final)
-    for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
+  // What is told of it as living would be untrue now.
+  auto const is_told = [&](auto const& each) { return is_final || each.kind == "reattached"; };
+  std::vector<storage::notice_record> withdrawn;
+  std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
+  for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
   auto const death = death_of(told.left);
   auto const ordered = kernel_->ending;
   auto next = row_;
@@ -188,8 +194,8 @@ void session_state::on_dead(kernel_dead told) {
 
   row_ = std::move(next);
   shared->move_later(row_.number);
-  if (is_final)
-    for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
+  std::erase_if(notices, is_told);
+  for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
   if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");

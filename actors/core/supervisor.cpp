@@ -11,7 +11,6 @@
 #include "actors/base/clock.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/mover.hpp"
-#include "actors/core/recovery.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/status.hpp"
 #include "actors/env/messages.hpp"
@@ -53,9 +52,9 @@ struct supervisor_state {
   steady_time home_check_at{};
   std::optional<error> why_ending;  // when nobody asked for the end
 
-  void start() {
+  void start(recovery_plan plan) {
     if (auto last = shared->stores->last_session_number()) last_session = *last;
-    recover(self->system(), shared);
+    recover(self->system(), shared, std::move(plan));
     schedule_home_check();
   }
 
@@ -290,12 +289,12 @@ struct supervisor_state {
 
 }  // namespace
 
-caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared) {
-  return system.middleman().spawn_broker([shared](caf::io::broker* self) -> caf::behavior {
+caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared, recovery_plan plan) {
+  return system.middleman().spawn_broker([shared, plan](caf::io::broker* self) -> caf::behavior {
     set_handlers(self, "supervisor");
     shared->supervisor = caf::actor_cast<caf::actor>(self);
     auto state = std::make_shared<supervisor_state>(self, shared);
-    state->start();
+    state->start(plan);
     return {
         [state](session_call& call) { state->on_session_call(call); },
         [state](supervisor_call& call) { state->on_call(call); },

@@ -6,10 +6,11 @@
 #include <caf/actor_system.hpp>
 
 #include "actors/core/context.hpp"
+#include "actors/core/recovery.hpp"
 
 namespace holdfast::core {
 
 /// Takes session_call for sessions that are not loaded, supervisor_call and connection_closed. Begins recovery at once.
-caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared);
+caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared, recovery_plan plan);
 
 }  // namespace holdfast::core

@@ -1,13 +1,17 @@
 #include "actors/core/workers.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <caf/event_based_actor.hpp>
 
 #include "actors/base/caf.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/base/unique_fd.hpp"
 #include "actors/core/leftovers.hpp"
 #include "actors/link/spool.hpp"
 
@@ -47,11 +51,17 @@ struct disk_state {
   }
 };
 
+constexpr std::size_t exit_file_limit = 1 << 20;  // bytes: the longest that a nursery writes is a quarter of that
+
+/// The start of a regular file. A cell can put anything in its place: no pipe and no link is followed, no more than that is read.
 std::string read_text(std::filesystem::path const& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string text(std::min<std::size_t>(static_cast<std::size_t>(status.st_size), exit_file_limit), '\0');
+  auto const got = ::pread(file.get(), text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
 }
 
 }  // namespace

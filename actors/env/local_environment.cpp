@@ -175,7 +175,7 @@ struct local_state {
     auto socket = connect_unix(options.settings.home / to.row.directory / "nursery.sock");
     if (!socket) {
       // Never identified and nobody listens: it is gone. Else its pidfd tells.
-      if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED)) return forget(to, "it does not listen");
+      if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED)) return forget(to, "its nursery ended without a sign of life; see that this interpreter is a python from 3.8 on");
       return retry_later(to);
     }
     if (!is_trusted_peer(socket->get()) || is_other_peer(socket->get(), to.row.process)) return retry_later(to);

@@ -1,7 +1,9 @@
 #include "actors/env/start_nursery.hpp"
 
+#include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include <boost/json/array.hpp>
@@ -12,6 +14,7 @@
 #include "actors/base/home.hpp"
 #include "actors/base/start_process.hpp"
 #include "actors/link/handshake.hpp"
+#include "actors/link/utf8.hpp"
 #include "bin/kernel/program.hpp"
 
 namespace holdfast::env {
@@ -22,9 +25,15 @@ namespace {
 
 constexpr int ended_at_once = 3;  // nursery_main.py's exit code when the nursery was gone before it could say anything
 
+constexpr std::size_t last_words = 1000;  // bytes of its standard error that are shown
+
+/// Its standard error is anybody's bytes.
 std::string how_it_ended(finished_process const& process) {
-  if (process.exit_code < 0) return "killed by signal " + std::to_string(-process.exit_code);
-  return "exit code " + std::to_string(process.exit_code) + ": " + process.standard_error;
+  auto const& said = process.standard_error;
+  auto const end = link::to_utf8(std::string_view(said).substr(said.size() - std::min(said.size(), last_words)));
+  auto text = process.exit_code < 0 ? "killed by SIG" + std::string(::sigabbrev_np(-process.exit_code))
+                                    : "exit code " + std::to_string(process.exit_code);
+  return text + (end.empty() ? ", without a word" : ": " + end);
 }
 
 }  // namespace

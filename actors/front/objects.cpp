@@ -102,7 +102,7 @@ std::vector<object_description> result_objects() {
         text("log_tail", "the end of what it wrote to its log")}},
       {"kernel of a cell",
        {text("id", ""), integer("pid", ""), text("environment", "where it lives: `local`"), text("python", "its interpreter"),
-        word("reason", {"first", "reused", "reset", "died"}, "why the cell ran in this one"),
+        word("reason", {"first", "reused", "reset", "died", "environment_changed"}, "why the cell ran in this one"),
         boolean("reused", "whether it had run a cell before"), boolean("restored", "always false: namespaces are not saved yet"),
         boolean("state_lost", "whether variables are gone that nobody asked to end"),
         boolean("state_reset", "whether they are gone because of a reset"), boolean("ended", "whether it ended with this cell"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace holdfast::link {
@@ -38,6 +39,20 @@ inline bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+/// `text` with every byte that is not UTF-8 replaced.
+inline std::string to_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    auto const length = utf8_length(text);
+    if (length == 0)
+      out += "\xef\xbf\xbd";
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
 }
 
 }  // namespace holdfast::link

@@ -7,6 +7,8 @@ import time
 
 from holdfast_test import processes
 from holdfast_test.cases import DaemonCase
+from holdfast_test.client import RpcError
+from holdfast_test.waiting import wait_until
 
 REQUEUES_MOST = 3
 ENDED_SECONDS = 12.0  # a deadline of a second, the interrupt's grace, the daemon's margin, and a slow machine
@@ -95,6 +97,71 @@ class OtherPythonTest(DaemonCase):
         self.assertEqual([result["value"] for result in results[1:]], [repr(other)] * 2)
         self.assertEqual(results[1]["kernel"]["reason"], "environment_changed")
         self.assertEqual(results[2]["kernel"]["reason"], "reused")
+
+
+    def test_a_python_that_does_not_start_fails_its_own_cells_only(self):
+        dead = self.daemon.directory / "dead-python3"
+        dead.write_text("#!/bin/sh\nprintf '\\377 out of order' >&2\nexit 7\n")
+        dead.chmod(0o755)
+        other = self.other_python()
+        client = self.daemon.connect()
+        self.daemon.run("1")
+
+        pending = [
+            client.send("run", code="import time\ntime.sleep(0.3)"),
+            client.send("run", code="1", python=str(dead)),
+            client.send("run", code="import sys\nsys.executable", python=other),
+        ]
+        results = [each.result() for each in pending]
+
+        self.assert_ok(results[0])
+        self.assertEqual((results[1]["status"], results[1]["error"]["name"]), ("error", "start_failed"))
+        self.assertIn("exit code 7", results[1]["error"]["message"])
+        self.assertIn("\ufffd out of order", results[1]["error"]["message"])
+        self.assert_ok(results[2], repr(other))
+
+    def test_a_cell_for_one_kernel_cannot_ask_for_a_fresh_one(self):
+        kernel = self.daemon.run("x = 5")["kernel"]["id"]
+
+        for fresh in ({"reset": True}, {"python": self.other_python()}):
+            with self.assertRaises(RpcError) as refused:
+                self.daemon.run("x", if_kernel=kernel, **fresh)
+            self.assertEqual(refused.exception.code, 1011)
+
+        self.assert_ok(self.daemon.run("x"), "5")
+
+
+class LeftoverTest(DaemonCase):
+    def test_run_directories_that_a_killed_daemon_left_go_with_the_next_start(self):
+        self.daemon.run("1")
+        kept = self.daemon.run_directories()
+        left = self.daemon.home / "run" / "k-00000000000000000000000000"
+        left.mkdir(mode=0o700)
+        (left / "journal").write_bytes(b"x")
+
+        self.daemon.restart(crash=True)
+
+        wait_until(lambda: self.daemon.run_directories() == kept, "that directory to be gone")
+        self.assert_ok(self.daemon.run("1"), "1")
+
+    def test_a_daemonised_child_without_a_mark_is_ended_though_the_nursery_is_dead(self):
+        word = "7" + str(os.getpid())
+        self.daemon.run(f"import subprocess\nsubprocess.run(['env', '-i', 'setsid', '-f', '/bin/sleep', '{word}'])")
+        wait_until(lambda: processes.with_argument(word), "the child")
+        child = processes.with_argument(word)[0]
+        processes.end_all(self.daemon.nurseries())
+
+        self.daemon.call("session.reset")
+
+        processes.wait_gone(child)
+
+    def test_a_pipe_in_place_of_the_exit_file_holds_nothing_up(self):
+        exit_file = self.daemon.home / "run" / self.daemon.run("1")["kernel"]["id"] / "exit"
+
+        result = self.daemon.run(f"import os\nos.mkfifo({str(exit_file)!r})\nos._exit(1)")
+
+        self.assertEqual(result["status"], "lost", result)
+        self.assert_ok(self.daemon.run("2"), "2")
 
 
 class DeadlineTest(DaemonCase):
