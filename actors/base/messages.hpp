@@ -24,6 +24,7 @@ struct reply_to {
   caf::actor front;
   std::uint64_t connection = 0;
   std::uint64_t request = 0;
+  std::size_t text_limit = 0;  // bytes of the `text` that a result is answered with, taken over from the request; 0: none
 };
 
 // ---- to a session -----------------------------------------------------------------------------------------------------
@@ -40,10 +41,12 @@ struct run_cell {
   bool reset = false;
   std::optional<kernel_id> if_kernel;
   bool stream = false;  // cell.accepted and cell.stream notifications go to the same connection
+  std::size_t text_limit = 0;  // of the result's text; 0: none
 };
 /// Answers with the result object as it stands. Errors: 1001 1003.
 struct get_cell {
   cell_id cell;
+  std::size_t text_limit = 0;
 };
 /// Answers when the cell is final or after wait_ms; with `stream` its output from `offset` on is notified first. Errors: 1001 1003.
 struct wait_cell {
@@ -51,6 +54,7 @@ struct wait_cell {
   std::optional<std::int64_t> wait_ms;
   bool stream = false;
   std::uint64_t offset = 0;
+  std::size_t text_limit = 0;
 };
 /// Answers {items, next}, newest first. `after` is a previous `next`.
 struct list_cells {

@@ -78,6 +78,11 @@ std::uint64_t output_log::end() {
   return *end_;
 }
 
+std::uint64_t output_log::bytes(link::output_stream which) {
+  load_end();
+  return seen_of(which).bytes;
+}
+
 bool output_log::open_for_append() {
   if (fd_) return true;
   load_end();

@@ -50,6 +50,8 @@ class output_log {
   link::captured summarize(link::output_stream which);
   /// Where the next text is expected: everything below was seen.
   std::uint64_t end();
+  /// Bytes of one stream that this object has seen: of one that has only read, those in the file.
+  std::uint64_t bytes(link::output_stream which);
 
  private:
   bool open_for_append();

@@ -112,4 +112,11 @@ std::string with_replayed(std::string_view text, bool replayed) {
   return answer;
 }
 
+std::string with_text(std::string result, std::string_view text) {
+  result.pop_back();
+  result += ",\"text\":";
+  link::append_json_string(result, text);
+  return result += '}';
+}
+
 }  // namespace holdfast::core

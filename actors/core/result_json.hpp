@@ -50,6 +50,9 @@ std::string result_json(result_facts const& facts);
 /// `text` with `"replayed": ...` as its first field.
 std::string with_replayed(std::string_view text, bool replayed);
 
+/// `result` with `"text": ...` as its last field.
+std::string with_text(std::string result, std::string_view text);
+
 /// The notice as an object: id, kind, text, at, details.
 std::string notice_json(storage::notice_record const& notice);
 

@@ -94,7 +94,7 @@ void session_state::advance() {
 }
 
 void session_state::on_call(session_call& call) {
-  auto const& from = call.from;
+  auto& from = call.from;
   auto const is_run = std::holds_alternative<run_cell>(call.what);
   if (gone && is_run) return answer_error(from, being_closed(row_.key));
   if (gone || (closing && !is_run && !std::holds_alternative<close_session>(call.what)))
@@ -104,6 +104,7 @@ void session_state::on_call(session_call& call) {
   std::visit(
       [&](auto& what) {
         using request = std::decay_t<decltype(what)>;
+        if constexpr (requires { what.text_limit; }) from.text_limit = what.text_limit;
         if constexpr (std::is_same_v<request, run_cell>)
           on_run(from, std::move(what));
         else if constexpr (std::is_same_v<request, get_cell>)

@@ -6,6 +6,7 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
+#include "actors/core/text_of_cell.hpp"
 #include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
@@ -20,6 +21,12 @@ void session_state::answer_text(reply_to const& to, std::string text) {
 
 void session_state::answer_error(reply_to const& to, error problem) {
   self->send(to.front, answer{to.connection, to.request, tl::unexpected(std::move(problem))});
+}
+
+void session_state::answer_result(reply_to const& to, storage::cell_record const& row, std::string_view result, bool replayed) {
+  auto answer = with_replayed(result, replayed);
+  if (to.text_limit > 0) answer = with_text(std::move(answer), text_of(row, result, output_file(row), to.text_limit));
+  answer_text(to, std::move(answer));
 }
 
 kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) const {
@@ -59,7 +66,7 @@ result_facts session_state::facts_of(live_cell& cell) const {
 void session_state::answer_current(live_cell& cell, reply_to const& to, std::optional<std::string> note) {
   auto facts = facts_of(cell);
   if (note && facts.kernel) facts.kernel->note = std::move(note);
-  answer_text(to, with_replayed(result_json(facts), false));
+  answer_result(to, cell.row, result_json(facts), false);
 }
 
 void session_state::add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream,
@@ -103,7 +110,7 @@ void session_state::finish(storage::cell_record row) {
   auto waiters = std::move(found->waiters);
   if (found->awaits_disk) waiters.push_back({found->awaits_disk->from, {}});  // ended before its id was synced
   cells.erase(found);
-  for (auto const& each : waiters) answer_text(each.to, with_replayed(row.result, false));
+  for (auto const& each : waiters) answer_result(each.to, row, row.result, false);
   publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
   shared->move_later(row.session, row.number);
 }
@@ -134,7 +141,7 @@ void session_state::on_get(reply_to const& from, cell_id const& cell) {
   if (auto* live = find(cell)) return answer_current(*live, from);
   auto record = stored(cell);
   if (!record) return answer_error(from, std::move(record.error()));
-  answer_text(from, with_replayed(record->result, true));
+  answer_result(from, *record, record->result, true);
 }
 
 void session_state::on_wait(reply_to const& from, wait_cell const& what) {
@@ -150,7 +157,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
       for (auto const& each : page.chunks) notify_output(to, past, each.which, each.offset, each.text);
     }
   }
-  answer_text(from, with_replayed(record->result, true));
+  answer_result(from, *record, record->result, true);
 }
 
 void session_state::on_list(reply_to const& from, list_cells const& what) {

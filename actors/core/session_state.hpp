@@ -174,6 +174,8 @@ struct session_state final : session_face {
   // session_answers.cpp
   void answer_text(reply_to const& to, std::string text);
   void answer_error(reply_to const& to, error problem);
+  /// `result` is the object of that row as JSON text; its `text` is made for whoever wants one.
+  void answer_result(reply_to const& to, storage::cell_record const& row, std::string_view result, bool replayed);
   void answer_current(live_cell& cell, reply_to const& to, std::optional<std::string> note = {});
   void add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream, std::uint64_t offset);
   void notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset, std::string_view text);

@@ -1,4 +1,5 @@
 // run and cell.*: what becomes of one piece of code.
+#include "actors/base/defaults.hpp"
 #include "actors/front/method_groups.hpp"
 #include "actors/front/objects.hpp"
 
@@ -18,6 +19,19 @@ param stream_param(std::string_view sentence) {
 param offset_param(std::string_view sentence) {
   return {.name = "offset", .type = param_type::integer, .fallback = 0, .least = 0, .most = max_offset, .sentence = sentence};
 }
+
+/// Answers are made with it when a model reads them.
+param text_limit_param() {
+  return {.name = "text_limit",
+          .type = param_type::integer,
+          .fallback = 0,
+          .least = static_cast<std::int64_t>(defaults::text_limit_least),
+          .most = static_cast<std::int64_t>(defaults::text_limit_most),
+          .or_zero = true,
+          .sentence = "answer with `text` as well, of at most that many bytes; 0: without"};
+}
+
+std::size_t text_limit_of(arguments const& given) { return static_cast<std::size_t>(given.integer("text_limit")); }
 
 std::vector<param> run_params() {
   return with_session({
@@ -63,6 +77,7 @@ std::vector<param> run_params() {
        .sentence = "run it in a fresh kernel; ignored when the cell is answered from the record"},
       {.name = "if_kernel", .type = param_type::id, .sentence = "run only if the session still has this kernel"},
       stream_param("notify `cell.accepted` and `cell.stream` on this connection, all before the answer"),
+      text_limit_param(),
   });
 }
 
@@ -79,6 +94,7 @@ call build_run(arguments const& given) {
   run.reset = given.flag("reset");
   if (auto kernel = given.optional_text("if_kernel")) run.if_kernel = kernel_id(*kernel);
   run.stream = given.flag("stream");
+  run.text_limit = text_limit_of(given);
   return to_session(given, std::move(run));
 }
 
@@ -111,12 +127,14 @@ method get_method() {
   return {
       .name = "cell.get",
       .sentence = "Answers at once with what is known of a cell.",
-      .params = with_session({cell_param()}),
+      .params = with_session({cell_param(), text_limit_param()}),
       .result = {"result", false, "the cell's result as it stands"},
       .errors = {error_code::not_found, error_code::cell_expired},
       .examples = {{R"({"cell": "first"})",
                     R"({"cell": "first", "replayed": true, "status": "ok", "final": true, "stdout": "hello\n", "value": "21"})"}},
-      .build = [](arguments const& given) { return to_session(given, get_cell{cell_id(given.text("cell"))}); }};
+      .build = [](arguments const& given) {
+        return to_session(given, get_cell{cell_id(given.text("cell")), text_limit_of(given)});
+      }};
 }
 
 method wait_method() {
@@ -124,13 +142,13 @@ method wait_method() {
           .sentence = "Waits for a cell that was accepted before, by whichever connection.",
           .params = with_session({cell_param(), wait_param("how long this call blocks at most; null: until the cell is final"),
                                   stream_param("notify its output from `offset` on before the answer"),
-                                  offset_param("the first byte of its combined output that is of interest")}),
+                                  offset_param("the first byte of its combined output that is of interest"), text_limit_param()}),
           .result = {"result", false, "the cell's result, final or as it stands after wait_ms"},
           .errors = {error_code::not_found, error_code::cell_expired},
           .examples = {{R"({"cell": "endless", "wait_ms": 50})", R"({"cell": "endless", "status": "running", "final": false})"}},
           .build = [](arguments const& given) {
             return to_session(given, wait_cell{cell_id(given.text("cell")), given.optional_integer("wait_ms"), given.flag("stream"),
-                                               static_cast<std::uint64_t>(given.integer("offset"))});
+                                               static_cast<std::uint64_t>(given.integer("offset")), text_limit_of(given)});
           }};
 }
 

@@ -62,6 +62,7 @@ void add_options(json::object& params, std::string_view code, run_options const&
   if (options.reset) params["reset"] = true;
   if (!options.if_kernel.empty()) params["if_kernel"] = options.if_kernel;
   if (options.on_output) params["stream"] = true;
+  if (options.text_limit > 0) params["text_limit"] = static_cast<std::int64_t>(options.text_limit);
   if (options.env.empty()) return;
   json::object variables;
   for (auto const& [key, value] : options.env) variables[key] = value;
@@ -193,15 +194,17 @@ std::future<cell_result> session::run_async(std::string_view code, run_options c
   return future;
 }
 
-cell_result session::cell_get(std::string_view cell) {
+cell_result session::cell_get(std::string_view cell, std::size_t text_limit) {
   auto params = name_of(owner_, child_, name_);
   params["cell"] = cell;
+  if (text_limit > 0) params["text_limit"] = static_cast<std::int64_t>(text_limit);
   return front::read_result(call_and_wait(*gateway_->parts_, "cell.get", std::move(params)));
 }
 
-cell_result session::cell_wait(std::string_view cell, std::optional<std::chrono::milliseconds> wait) {
+cell_result session::cell_wait(std::string_view cell, std::optional<std::chrono::milliseconds> wait, std::size_t text_limit) {
   auto params = name_of(owner_, child_, name_);
   params["cell"] = cell;
+  if (text_limit > 0) params["text_limit"] = static_cast<std::int64_t>(text_limit);
   if (wait) params["wait_ms"] = wait->count();
   return front::read_result(call_and_wait(*gateway_->parts_, "cell.wait", std::move(params)));
 }

@@ -37,6 +37,9 @@ std::vector<field> result_fields() {
       or_null(text("fallback", "always null: every cell runs in a kernel yet")),
       list("notices", "notice", "what the session is told with this result; part of the record, so a replay shows the same"),
       or_null(object("kernel", "kernel of a cell", "where it ran; null: nowhere yet, or it never started")),
+      or_left_out(text("text",
+                       "what a model should read, with `text_limit`: losses first, output as it was written without escape sequences, "
+                       "traceback or value, the end state last; what is left out is told with its size and where to read on")),
   };
 }
 

@@ -100,7 +100,8 @@ result<void> check_list(std::string_view method, param const& described, json::a
 
 result<void> check_integer(std::string_view method, param const& described, json::value const& given) {
   auto const is_in_range = given.is_int64() && given.get_int64() >= described.least && given.get_int64() <= described.most;
-  if (is_in_range) return {};
+  auto const is_none = described.or_zero && given.is_int64() && given.get_int64() == 0;
+  if (is_in_range || is_none) return {};
   return refuse(method, described, "is " + shown(given), wanted_of(described));
 }
 
@@ -120,7 +121,7 @@ std::string_view json_type(param_type type) {
 std::string limits_of(param const& described) {
   auto const least = std::to_string(described.least), most = std::to_string(described.most);
   switch (described.type) {
-    case param_type::integer: return least + " to " + most;
+    case param_type::integer: return (described.or_zero ? "0, or " : "") + least + " to " + most;
     case param_type::text:
       return described.least > 0 ? least + " to " + most + " bytes, no NUL" : "at most " + most + " bytes, no NUL";
     case param_type::code: return "at most " + most + " bytes";
@@ -140,7 +141,7 @@ std::string wanted_of(param const& described) {
   auto const least = std::to_string(described.least), most = std::to_string(described.most);
   std::string text;
   switch (described.type) {
-    case param_type::integer: text = "an integer from " + least + " to " + most; break;
+    case param_type::integer: text = (described.or_zero ? "0 or an integer from " : "an integer from ") + least + " to " + most; break;
     case param_type::text:
       text = "a string of " + (described.least > 0 ? least + " to " : "at most ") + most + " bytes without NUL";
       break;

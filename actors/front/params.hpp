@@ -21,7 +21,7 @@ enum class param_type {
   code,     // a string of at most `most` bytes
   id,       // 1 to 128 characters of [A-Za-z0-9._:-]
   word,     // one of `words`
-  integer,  // `least` to `most`
+  integer,  // `least` to `most`, or 0 with `or_zero`
   boolean,
   path,       // an absolute path
   variables,  // an object of strings: environment variables
@@ -38,6 +38,7 @@ struct param {
   boost::json::value fallback = nullptr;  // what it is when left out; null: nothing, and null may be given
   std::int64_t least = 0;
   std::int64_t most = 4096;
+  bool or_zero = false;  // an integer may also be 0, for none, where `least` is more
   std::vector<std::string_view> words = {};
   error_code beyond = error_code::invalid_params;  // the error of a string or list longer than `most`
   std::string_view sentence = {};

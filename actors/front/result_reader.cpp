@@ -61,6 +61,7 @@ cell_result read_result(std::string json_text) {
       if (auto const* told = each.if_object()) read.notices.push_back(text(*told, "text"));
   read.duration = std::chrono::milliseconds(optional_integer(object, "duration_ms").value_or(0));
   if (auto const* kernel = object_in(object, "kernel")) read.kernel = text(*kernel, "id");
+  read.text = text(object, "text");
   read.json = std::move(json_text);
   return read;
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -57,6 +58,7 @@ struct run_options {
   std::optional<std::chrono::milliseconds> wait = {};     // how long to block; then the result is not final and the cell goes on
   bool reset = false;                          // run it in a fresh kernel
   std::string if_kernel = {};                       // run it only if the session still has this kernel
+  std::size_t text_limit = 0;                       // bytes of cell_result::text, at least 256; 0: without
   /// The cell's output as it is written; every call comes before the result. On the callback thread.
   std::function<void(std::string_view stream, std::string_view text, std::uint64_t offset)> on_output = {};
 };
@@ -78,6 +80,7 @@ struct cell_result {
   std::vector<std::string> notices;      // what the session must be told once, such as the loss of its state
   std::chrono::milliseconds duration{0};
   std::string kernel;                    // its id; empty when it had none
+  std::string text;                      // what a model should read; empty without text_limit
   std::string json;
 
   bool is_ok() const { return status == "ok"; }
@@ -107,9 +110,9 @@ class session {
   std::future<cell_result> run_async(std::string_view code, run_options const& options = {});
 
   /// What is known of a cell now.
-  cell_result cell_get(std::string_view cell);
+  cell_result cell_get(std::string_view cell, std::size_t text_limit = 0);
   /// Blocks until the cell is final, or for `wait`.
-  cell_result cell_wait(std::string_view cell, std::optional<std::chrono::milliseconds> wait = {});
+  cell_result cell_wait(std::string_view cell, std::optional<std::chrono::milliseconds> wait = {}, std::size_t text_limit = 0);
   /// Ends a running or queued cell, the running one if none is named, and gives its result.
   cell_result interrupt(std::string_view cell = {});
   /// Ends the kernel with its state; a running cell ends as interrupted first.

@@ -88,3 +88,10 @@ TEST_CASE("text with control characters and broken UTF-8 stays valid JSON") {
 
   CHECK_NOTHROW(parsed(made));
 }
+
+TEST_CASE("a text is the last field of the answer and escaped") {
+  auto const object = boost::json::parse(with_text(with_replayed(result_json(facts()), true), "a\n\"b\"")).as_object();
+
+  CHECK(object.at("text") == "a\n\"b\"");
+  CHECK(object.at("cell") == "c-1");
+}

@@ -50,7 +50,7 @@ class SchemaTest(DaemonCase):
 
     def results_of_every_kind(self):
         self.ask("run", code="import sys; print('out'); print('err', file=sys.stderr); 1", child="c1")
-        self.ask("run", code="1/0")
+        self.ask("run", code="1/0", text_limit=1000)
         self.ask("run", code="raise SystemExit(3)")
         self.ask("run", code="import time; time.sleep(60)", timeout_ms=50)
         self.ask("run", code="print('x' * 200_000)", cell="long")

@@ -70,7 +70,7 @@ class fake_core final : public core_port {
   static std::string result_text(session_key const& key, std::string const& cell, std::string const& value) {
     return R"({"replayed":false,"cell":)" + quoted(cell) + R"(,"session":)" + quoted(key.session) + R"(,"owner":)" + quoted(key.owner) +
            R"(,"status":"ok","final":true,"stdout":"out","stderr":"","value":)" + quoted(value) + R"(,"error":null,"exit_code":null,"duration_ms":3,)" +
-           R"("notices":[{"id":"n-1","kind":"state_lost","text":"gone"}],"kernel":{"id":"k-1","pid":7}})";
+           R"("notices":[{"id":"n-1","kind":"state_lost","text":"gone"}],"kernel":{"id":"k-1","pid":7},"text":"[cell ended]"})";
   }
 
   void on_run(reply_to const& from, session_key const& key, run_cell const& run) {

@@ -32,7 +32,7 @@ TEST_CASE("an embedded cell gives its result") {
   gateway gateway(setup.parts());
   gateway.start();
 
-  auto const result = gateway.open_session("ada", "", "main").run("x + 1", {.cell = "c", .timeout = 5s, .wait = 100ms});
+  auto const result = gateway.open_session("ada", "", "main").run("x + 1", {.cell = "c", .timeout = 5s, .wait = 100ms, .text_limit = 500});
 
   CHECK(result.is_ok());
   CHECK(result.is_final);
@@ -45,6 +45,8 @@ TEST_CASE("an embedded cell gives its result") {
   CHECK(result.json.find("\"owner\":\"ada\"") != std::string::npos);
   CHECK(setup.core->last_run()->timeout_ms == 5000);
   CHECK(setup.core->last_run()->wait_ms == 100);
+  CHECK(setup.core->last_run()->text_limit == 500);
+  CHECK(result.text == "[cell ended]");
 }
 
 TEST_CASE("a refusal is a failure with its code and kind") {

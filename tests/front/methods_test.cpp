@@ -102,6 +102,18 @@ TEST_CASE("the other session methods become their messages") {
   accepted_session<close_session>("session.close", "{}");
 }
 
+TEST_CASE("a text is asked for within its limits, or not at all") {
+  CHECK(accepted_session<run_cell>("run", R"({"code":"1"})").text_limit == 0);
+  CHECK(accepted_session<run_cell>("run", R"({"code":"1","text_limit":256})").text_limit == 256);
+  CHECK(accepted_session<get_cell>("cell.get", R"({"cell":"a","text_limit":0})").text_limit == 0);
+  CHECK(accepted_session<wait_cell>("cell.wait", R"({"cell":"a","text_limit":1048576})").text_limit == 1'048'576);
+  for (auto const* limit : {"1", "255", "1048577", "-1"}) {
+    auto const problem = refused("run", R"({"code":"1","text_limit":)" + std::string(limit) + "}");
+    CHECK(problem.code == error_code::invalid_params);
+    CHECK(problem.message.find("wanted 0 or an integer from 256 to 1048576") != std::string::npos);
+  }
+}
+
 TEST_CASE("the supervisor's methods become their messages") {
   auto const sessions = accepted_supervisor<list_sessions>("session.list", R"({"owner":"ada","child":"c","state":"idle","limit":1000,"after":"9"})");
   CHECK(sessions.owner == "ada");

@@ -1,0 +1,121 @@
+#include "actors/core/text_facts.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+
+namespace holdfast::core {
+
+namespace {
+
+namespace json = boost::json;
+
+/// Deeper than what a frame may nest, as results embed it.
+constexpr std::size_t max_depth = 80;
+
+std::optional<std::string> optional_text(json::object const& object, std::string_view key) {
+  auto const* value = object.if_contains(key);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(std::string_view(value->get_string()));
+}
+
+std::string text(json::object const& object, std::string_view key) { return optional_text(object, key).value_or(""); }
+
+std::optional<std::int64_t> optional_integer(json::object const& object, std::string_view key) {
+  auto const* value = object.if_contains(key);
+  if (value == nullptr || !value->is_int64()) return std::nullopt;
+  return value->get_int64();
+}
+
+std::uint64_t number(json::object const& object, std::string_view key) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, optional_integer(object, key).value_or(0)));
+}
+
+bool flag(json::object const& object, std::string_view key) {
+  auto const* value = object.if_contains(key);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+json::object const* object_in(json::object const& object, std::string_view key) {
+  auto const* value = object.if_contains(key);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+/// Calls `visit(object)` for each object of the list.
+template <class Visit>
+void for_each_in(json::object const& object, std::string_view key, Visit visit) {
+  auto const* value = object.if_contains(key);
+  if (value == nullptr || !value->is_array()) return;
+  for (auto const& each : value->get_array())
+    if (auto const* item = each.if_object()) visit(*item);
+}
+
+storage::cell_status status_of(std::string_view word) {
+  for (auto status = 0; status <= static_cast<int>(storage::cell_status::lost); ++status)
+    if (word == storage::to_string(static_cast<storage::cell_status>(status))) return static_cast<storage::cell_status>(status);
+  return storage::cell_status::queued;
+}
+
+/// Whether a payload of this type travels as it is; all others travel as base64.
+bool is_text(std::string_view mime) {
+  return mime.starts_with("text/") || mime.ends_with("json") || mime.ends_with("xml") || mime.ends_with("javascript");
+}
+
+std::uint64_t payload_bytes(std::string_view mime, json::value const& payload) {
+  if (!payload.is_string()) return 0;
+  auto const text = std::string_view(payload.get_string());
+  if (is_text(mime)) return text.size();
+  auto const padding = text.ends_with("==") ? 2u : text.ends_with("=") ? 1u : 0u;
+  return text.size() / 4 * 3 - (text.size() >= 4 ? padding : 0);
+}
+
+/// Its richest form: the first that is not plain text, of those that are attached if there is one.
+display_facts display_of(json::object const& object) {
+  display_facts display;
+  display.index = number(object, "index");
+  auto const take = [&](std::string mime, std::uint64_t bytes, bool attached) {
+    if (!display.mime.empty() && (display.mime != "text/plain" || mime == "text/plain")) return;
+    display.mime = std::move(mime);
+    display.bytes = bytes;
+    display.attached = attached;
+  };
+  if (auto const* data = object_in(object, "data"))
+    for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), each.value()), true);
+  for_each_in(object, "omitted", [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false); });
+  return display;
+}
+
+}  // namespace
+
+recorded_facts read_text_facts(std::string_view result_json) {
+  json::parse_options options;
+  options.max_depth = max_depth;
+  json::error_code code;
+  auto const parsed = json::parse({result_json.data(), result_json.size()}, code, {}, options);
+  recorded_facts read;
+  if (code || !parsed.is_object()) return read;
+  auto const& object = parsed.get_object();
+  auto& facts = read.facts;
+  facts.cell = text(object, "cell");
+  facts.status = status_of(text(object, "status"));
+  facts.duration_ms = optional_integer(object, "duration_ms");
+  facts.value = optional_text(object, "value");
+  if (auto const* error = object_in(object, "error"))
+    facts.error = link::cell_error{text(*error, "name"), text(*error, "message"), text(*error, "traceback")};
+  facts.exit_code = optional_integer(object, "exit_code");
+  if (auto const* death = object_in(object, "death"))
+    facts.death = death_facts{text(*death, "cause"), optional_text(*death, "signal"), optional_integer(*death, "exit_code"),
+                              text(*death, "log_tail")};
+  if (auto const* kernel = object_in(object, "kernel"))
+    facts.kernel = text_facts::kernel_state{text(*kernel, "reason"),        flag(*kernel, "reused"),      flag(*kernel, "restored"),
+                                            flag(*kernel, "state_lost"),    flag(*kernel, "state_reset"), flag(*kernel, "ended"),
+                                            optional_text(*kernel, "note")};
+  for_each_in(object, "notices",
+              [&](json::object const& each) { facts.notices.push_back({text(each, "kind"), text(each, "text")}); });
+  for_each_in(object, "displays", [&](json::object const& each) { facts.displays.push_back(display_of(each)); });
+  read.out = {text(object, "stdout"), number(object, "stdout_bytes")};
+  read.err = {text(object, "stderr"), number(object, "stderr_bytes")};
+  return read;
+}
+
+}  // namespace holdfast::core
