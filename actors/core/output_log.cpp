@@ -29,10 +29,18 @@ std::uint64_t for_each_record(int fd, Visit visit) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return 0;
   auto const size = static_cast<std::uint64_t>(status.st_size);
-  std::uint64_t position = 0;
+  // Many small records are read in one go: a cell that flushes every line has 100,000 of them.
+  std::array<char, 16 * defaults::kib> near;
+  std::uint64_t near_begin = 0, near_end = 0, position = 0;
   while (position + sizeof(record_header) <= size) {
+    if (position < near_begin || position + sizeof(record_header) > near_end) {
+      auto const got = ::pread(fd, near.data(), near.size(), static_cast<off_t>(position));
+      if (got < static_cast<ssize_t>(sizeof(record_header))) break;
+      near_begin = position;
+      near_end = position + static_cast<std::uint64_t>(got);
+    }
     record_header header{};
-    if (::pread(fd, &header, sizeof header, static_cast<off_t>(position)) != static_cast<ssize_t>(sizeof header)) break;
+    std::memcpy(&header, near.data() + (position - near_begin), sizeof header);
     auto const next = position + sizeof header + header.length;
     if (next > size || (header.which != 1 && header.which != 2)) break;
     if (!visit(header, position + sizeof header)) break;

@@ -14,6 +14,9 @@ using storage::cell_status;
 
 constexpr std::string_view define_again = ". Variables and imports are gone; define them again.]";
 
+/// A larger display is not kept anywhere: only its size is known.
+constexpr std::uint64_t display_kept = 4 * 1024 * 1024;
+
 /// The longest name of an exception in the last line.
 constexpr std::size_t name_shown = 48;
 
@@ -109,9 +112,10 @@ told_lines lines_told(text_facts const& facts) {
 
 std::vector<std::string> display_lines(text_facts const& facts) {
   std::vector<std::string> lines;
-  for (auto const& each : facts.displays)
-    lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) +
-                    (each.attached ? ", attached]" : ", not attached]"));
+  for (auto const& each : facts.displays) {
+    auto const* where = each.attached ? "attached" : each.bytes <= display_kept ? "cell.display has it" : "too large to be kept";
+    lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where + "]");
+  }
   return lines;
 }
 

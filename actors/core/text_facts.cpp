@@ -1,5 +1,8 @@
 #include "actors/core/text_facts.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -58,7 +61,8 @@ storage::cell_status status_of(std::string_view word) {
 
 /// Whether a payload of this type travels as it is; all others travel as base64.
 bool is_text(std::string_view mime) {
-  return mime.starts_with("text/") || mime.ends_with("json") || mime.ends_with("xml") || mime.ends_with("javascript");
+  constexpr std::array<std::string_view, 4> others = {"image/svg+xml", "application/json", "application/javascript", "application/xml"};
+  return mime.starts_with("text/") || std::find(others.begin(), others.end(), mime) != others.end();
 }
 
 std::uint64_t payload_bytes(std::string_view mime, json::value const& payload) {

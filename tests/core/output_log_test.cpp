@@ -107,3 +107,21 @@ TEST_CASE("a long stream is summarized as its head and its tail, with the exact 
   CHECK(summary.tail.size() == 16 * 1024);
   CHECK(log.summarize(output_stream::err).bytes == 0);
 }
+
+TEST_CASE("many small records and large ones between them are all read back") {
+  temporary_directory home;
+  output_log log(home.path() / "cell", std::size_t{1} << 20);
+  std::string all;
+  for (std::size_t number = 0; number < 3000; ++number) {
+    auto const text = number % 500 == 0 ? std::string(40'000, 'x') : std::to_string(number) + "\n";
+    CHECK(log.append(number % 2 ? output_stream::out : output_stream::err, all.size(), text));
+    all += text;
+  }
+
+  output_log reader(home.path() / "cell", std::size_t{1} << 20);
+  CHECK(reader.end() == all.size());
+  std::string read;
+  for (auto const& each : reader.read(0, all.size()).chunks) read += each.text;
+  CHECK(read == all);
+  CHECK(reader.bytes(output_stream::out) + reader.bytes(output_stream::err) == all.size());
+}
