@@ -23,37 +23,56 @@ struct record_header {
 };
 static_assert(sizeof(record_header) == 16);
 
+/// Reads of a file that go mostly forward. Small ones share a system call: a cell that flushes every line leaves 100,000 records.
+class forward_reader {
+ public:
+  explicit forward_reader(int fd) : fd_(fd) {}
+
+  /// False: the file ends before, or cannot be read.
+  bool read(std::uint64_t position, char* into, std::size_t length) {
+    if (length > near_.size()) return ::pread(fd_, into, length, static_cast<off_t>(position)) == static_cast<ssize_t>(length);
+    if (position < begin_ || position + length > end_) {
+      auto const got = ::pread(fd_, near_.data(), near_.size(), static_cast<off_t>(position));
+      begin_ = position;
+      end_ = position + static_cast<std::uint64_t>(std::max<ssize_t>(0, got));
+      if (position + length > end_) return false;
+    }
+    std::memcpy(into, near_.data() + (position - begin_), length);
+    return true;
+  }
+
+  std::string read_text(std::uint64_t position, std::size_t length) {
+    std::string text(length, '\0');
+    if (!read(position, text.data(), length)) text.clear();
+    return text;
+  }
+
+  std::uint64_t size() const {
+    struct stat status {};
+    return ::fstat(fd_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  }
+
+ private:
+  int fd_;
+  std::array<char, 16 * defaults::kib> near_;
+  /// The bytes [begin_, end_) of the file are in near_.
+  std::uint64_t begin_ = 0, end_ = 0;
+};
+
 /// Calls `visit(header, position of its text)` for each whole record; false from it stops. Returns the bytes of whole records.
 template <class Visit>
-std::uint64_t for_each_record(int fd, Visit visit) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return 0;
-  auto const size = static_cast<std::uint64_t>(status.st_size);
-  // Many small records are read in one go: a cell that flushes every line has 100,000 of them.
-  std::array<char, 16 * defaults::kib> near;
-  std::uint64_t near_begin = 0, near_end = 0, position = 0;
+std::uint64_t for_each_record(forward_reader& file, Visit visit) {
+  auto const size = file.size();
+  std::uint64_t position = 0;
   while (position + sizeof(record_header) <= size) {
-    if (position < near_begin || position + sizeof(record_header) > near_end) {
-      auto const got = ::pread(fd, near.data(), near.size(), static_cast<off_t>(position));
-      if (got < static_cast<ssize_t>(sizeof(record_header))) break;
-      near_begin = position;
-      near_end = position + static_cast<std::uint64_t>(got);
-    }
     record_header header{};
-    std::memcpy(&header, near.data() + (position - near_begin), sizeof header);
+    if (!file.read(position, reinterpret_cast<char*>(&header), sizeof header)) break;
     auto const next = position + sizeof header + header.length;
     if (next > size || (header.which != 1 && header.which != 2)) break;
     if (!visit(header, position + sizeof header)) break;
     position = next;
   }
   return position;
-}
-
-std::string read_text(int fd, std::uint64_t position, std::size_t length) {
-  std::string text(length, '\0');
-  auto const got = ::pread(fd, text.data(), length, static_cast<off_t>(position));
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
 }
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
@@ -74,7 +93,8 @@ void output_log::load_end() {
   end_ = 0;
   unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return;
-  file_bytes_ = for_each_record(file.get(), [&](record_header const& header, std::uint64_t) {
+  forward_reader reader(file.get());
+  file_bytes_ = for_each_record(reader, [&](record_header const& header, std::uint64_t) {
     end_ = std::max(*end_, header.offset + header.length);
     seen_of(static_cast<link::output_stream>(header.which)).bytes += header.length;
     return true;
@@ -135,14 +155,15 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
   page.next_offset = offset;
   unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return page;
-  for_each_record(file.get(), [&](record_header const& header, std::uint64_t position) {
+  forward_reader reader(file.get());
+  for_each_record(reader, [&](record_header const& header, std::uint64_t position) {
     if (header.offset + header.length <= page.next_offset) return true;
     if (header.offset > page.next_offset) {
       page.dropped.push_back({page.next_offset, header.offset});
       page.next_offset = header.offset;
     }
     auto const skip = page.next_offset - header.offset;
-    auto text = read_text(file.get(), position + skip, header.length - skip);
+    auto text = reader.read_text(position + skip, header.length - skip);
     auto const length = floor_character(text, std::min(limit, text.size()));
     if (length == 0) return false;  // the next character does not fit any more
     text.resize(length);
@@ -164,8 +185,9 @@ link::captured output_log::summarize(link::output_stream which) {
   std::string all;  // at most kept_ bytes
   unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return summary;
-  for_each_record(file.get(), [&](record_header const& header, std::uint64_t position) {
-    if (static_cast<link::output_stream>(header.which) == which) all += read_text(file.get(), position, header.length);
+  forward_reader reader(file.get());
+  for_each_record(reader, [&](record_header const& header, std::uint64_t position) {
+    if (static_cast<link::output_stream>(header.which) == which) all += reader.read_text(position, header.length);
     return true;
   });
   load_end();
