@@ -149,12 +149,12 @@ class Kernel:
         self.hello = connection.attach(self.name, self.token, **attach)
         return connection
 
-    def execute(self, code, cell=None, timeout_ms=0, output_limit=1 << 24):
+    def execute(self, code, cell=None, timeout_ms=0, output_limit=1 << 24, **more):
         """Sends the cell; its id."""
         self.generation += 1
         cell = cell or 'c-%d' % self.generation
-        self.connection.send({'type': 'execute', 'cell': cell, 'generation': self.generation, 'code': code,
-                              'timeout_ms': timeout_ms, 'output_limit': output_limit})
+        self.connection.send(dict(more, type='execute', cell=cell, generation=self.generation, code=code,
+                                  timeout_ms=timeout_ms, output_limit=output_limit))
         return cell
 
     def run(self, code, timeout=PATIENCE, **options):

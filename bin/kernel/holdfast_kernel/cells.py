@@ -3,17 +3,14 @@
 Knows nothing of links, spools and streams. Never raises.
 """
 
-import __future__
-import ast
+import asyncio
 import builtins
-import functools
-import operator
 
+from . import source as sources
 from . import tracebacks, values
+from .awaiting import Awaiting
+from .execution import current
 from .interrupts import CELL_PREFIX, door
-
-_FUTURE = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
-_SHORT = 200  # characters of a cell that is tried as an expression first
 
 
 class Outcome:
@@ -27,6 +24,14 @@ class Outcome:
         self.error = error
         self.exit_code = exit_code
 
+    @classmethod
+    def killed(cls, requested, grace):
+        """That of a cell with which the kernel ends, because it does not end itself."""
+        status = 'timeout' if requested == 'timeout' else 'interrupted'
+        message = ('the cell did not end within %d ms of its %s; its kernel was ended with it'
+                   % (grace * 1000, 'timeout' if status == 'timeout' else 'interrupt'))
+        return cls(status, error={'name': 'KeyboardInterrupt', 'message': message, 'traceback': 'KeyboardInterrupt: %s\n' % message})
+
 
 @door
 def _execute(code, namespace):
@@ -38,23 +43,59 @@ def _evaluate(code, namespace):
     return eval(code, namespace)
 
 
+@door
+async def _execute_awaiting(statements, expression, namespace):
+    """Both parts of a cell of which one at least awaits; the value of the expression."""
+    if statements is not None:
+        result = eval(statements, namespace)
+        if sources.awaits(statements):
+            await result
+    if expression is None:
+        return None
+    value = eval(expression, namespace)
+    return await value if sources.awaits(expression) else value
+
+
 class Runner:
-    __slots__ = ('_namespace', '_interrupts', '_flags', '_sources')
+    __slots__ = ('_namespace', '_interrupts', '_sources', 'awaiting')
 
     def __init__(self, namespace, interrupts):
         self._namespace = namespace
         self._interrupts = interrupts
-        self._flags = 0  # of the `from __future__` imports of all cells so far
         self._sources = tracebacks.Sources()
+        self.awaiting = Awaiting()
 
-    def run(self, number, source):
-        """Runs the source as cell `number`; its Outcome."""
-        filename = '%s%d>' % (CELL_PREFIX, number)
+    def run(self, execution, is_wanted):
+        """Runs a cell; its Outcome, or None if it awaits and `is_wanted()`: then its `outcome` comes in a later turn of the loop."""
+        filename = '%s%d>' % (CELL_PREFIX, execution.generation)
         try:
+            source = sources.normalized(execution.code)
             self._sources.add(filename, source)
-            statements, expression = self._compile(source, filename)
+            statements, expression = sources.compiled(source, filename)
         except BaseException as error:
-            return self._failed(error, None)
+            return self._failed(execution, error, None)
+        if not sources.awaits(statements) and not sources.awaits(expression):
+            return self.awaiting.in_context(self._run_now, execution, statements, expression)
+        body = self._run_awaiting(execution, statements, expression)
+        try:
+            self.awaiting.start(execution, body)
+        except BaseException as error:  # no loop can be made: no descriptors are left, perhaps
+            body.close()
+            return self._failed(execution, error, None)
+        return self.go_on(execution, is_wanted)
+
+    def go_on(self, execution, is_wanted):
+        """Awaits a cell, or with None those in the background: as run(). A loop that fails ends all that await."""
+        failure = self.awaiting.run(execution, is_wanted)
+        if failure is not None:
+            lost = list(self._interrupts.background.values())
+            for one in lost if execution is None else lost + [execution]:
+                if one.outcome is None:
+                    one.outcome = self._failed(one, failure, None)
+        return None if execution is None else execution.outcome
+
+    def _run_now(self, execution, statements, expression):
+        current.set(execution)
         try:
             self._interrupts.leave_kernel()
             value = None
@@ -62,54 +103,42 @@ class Runner:
                 _execute(statements, self._namespace)
             if expression is not None:
                 value = _evaluate(expression, self._namespace)
-                if value is not None:
-                    builtins._ = value
-                    value = values.value_text(value)
-            return Outcome('ok', value)
+            return self._ended(value)
         except BaseException as error:
-            return self._failed(error, error.__traceback__)
+            return self._failed(execution, error, error.__traceback__)
 
-    def _compile(self, source, filename):
-        """(code of the statements, code of the last expression); each None if there is none."""
-        if len(source) <= _SHORT and '\n' not in source and source[:1] not in ' \t':
-            try:  # a lone expression needs no tree: a third of the time
-                return None, compile(source, filename, 'eval', self._flags, True)
-            except SyntaxError:
-                pass  # a statement, or an error that is shown as it is found in a whole cell
-        tree = compile(source, filename, 'exec', ast.PyCF_ONLY_AST | self._flags, True)
-        body = tree.body
-        last = None
-        if body and type(body[-1]) is ast.Expr:
-            last = body.pop().value
-        statements = None
-        if body:
-            statements = compile(tree, filename, 'exec', self._flags, True)
-            self._flags |= statements.co_flags & _FUTURE
-        if last is not None:
-            last = compile(ast.Expression(last), filename, 'eval', self._flags, True)
-        return statements, last
+    async def _run_awaiting(self, execution, statements, expression):
+        try:
+            outcome = self._ended(await _execute_awaiting(statements, expression, self._namespace))
+        except BaseException as error:
+            outcome = self._failed(execution, error, error.__traceback__)
+        execution.outcome = outcome
 
-    def _failed(self, error, tb):
+    def _ended(self, value):
+        if value is None:
+            return Outcome('ok')
+        builtins._ = value
+        return Outcome('ok', values.value_text(value))
+
+    def _failed(self, execution, error, tb):
         for _attempt in range(3):  # a describing __str__ may itself be interrupted
             try:
-                return self._describe(error, tb)
+                return self._describe(execution, error, tb)
             except BaseException as failure:
                 failure.__cause__ = failure.__context__ = None  # what could not be described is not tried again
                 error, tb = failure, None
         return Outcome('error', error={'name': 'Exception', 'message': 'the error cannot be described', 'traceback': ''})
 
-    def _describe(self, error, tb):
-        interrupts = self._interrupts
-        if isinstance(error, SystemExit) and not interrupts.delivered:
+    def _describe(self, execution, error, tb):
+        if isinstance(error, SystemExit) and not execution.delivered:
             return self._exited(error, tb)
-        if interrupts.delivered:
-            status = 'timeout' if interrupts.requested == 'timeout' else 'interrupted'
-            description = tracebacks.describe(error, tb)
-            if isinstance(error, KeyboardInterrupt):
-                description['message'] = ('the cell ran longer than its timeout' if status == 'timeout'
-                                          else 'the cell was interrupted')
-            return Outcome(status, error=description)
-        return Outcome('interrupted' if isinstance(error, KeyboardInterrupt) else 'error', error=tracebacks.describe(error, tb))
+        if not execution.delivered:
+            status = 'interrupted' if isinstance(error, KeyboardInterrupt) else 'error'
+            return Outcome(status, error=tracebacks.describe(error, tb))
+        status = 'timeout' if execution.requested == 'timeout' else 'interrupted'
+        if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+            error = KeyboardInterrupt('the cell ran longer than its timeout' if status == 'timeout' else 'the cell was interrupted')
+        return Outcome(status, error=tracebacks.describe(error, tb))
 
     @staticmethod
     def _exited(error, tb):

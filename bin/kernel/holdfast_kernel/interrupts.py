@@ -1,17 +1,23 @@
-"""SIGINT: raises KeyboardInterrupt in the cell it is meant for, never in the kernel's own code.
+"""SIGINT: ends the cell that it is meant for, never harms the kernel's own code.
 
-The handler walks the interrupted frames from the innermost out. A cell's frame, or a door (a kernel function that only calls into
-user code), comes first: KeyboardInterrupt. Kernel code comes first: the interrupt is pending; it is raised when that code returns
-to the cell (`leave_kernel`), and the link thread sends the signal again until it was delivered.
+The handler walks the interrupted frames from the innermost out. What comes first decides: a cell's frame, or a door (a kernel function
+that only calls into user code): KeyboardInterrupt, if the running code belongs to the cell that is meant. The turn of the event loop:
+the cell's task is cancelled. Other kernel code: the interrupt is pending; it is raised when that code returns to the cell
+(`leave_kernel`), and the link thread sends the signal again until it was delivered.
 """
 
 import _signal
 import signal
 from _thread import get_ident
 
+from . import limits
+from .execution import current
+
 CELL_PREFIX = '<cell '
 PACKAGE = __name__.rpartition('.')[0]
+_CELL, _LOOP, _KERNEL = 'cell', 'loop', 'kernel'  # whose frame was met
 _doors = set()  # code objects of the kernel's functions in which KeyboardInterrupt may be raised
+_turns = set()  # code objects of the kernel's functions that run the event loop
 
 
 def door(function):
@@ -20,19 +26,24 @@ def door(function):
     return function
 
 
-def is_door(code):
-    return code in _doors
+def turn(function):
+    """Marks a function that runs the event loop: below it nothing is a cell's own but what its frames say."""
+    _turns.add(function.__code__)
+    return function
+
+
+def is_marked(code):
+    return code in _doors or code in _turns
 
 
 class Interrupts:
-    __slots__ = ('_main', 'cell', 'requested', 'pending', 'delivered', 'forked')
+    __slots__ = ('_main', 'foreground', 'background', 'pending', 'forked')
 
     def __init__(self):
         self._main = get_ident()
-        self.cell = None  # the executing cell
-        self.requested = None  # 'interrupt' or 'timeout', once one was asked for this cell
-        self.pending = False  # the signal met kernel code
-        self.delivered = False  # KeyboardInterrupt was raised in this cell on request
+        self.foreground = None  # the Execution that holds the main thread
+        self.background = {}  # cell -> Execution whose task lives on while others hold the main thread
+        self.pending = None  # the Execution whose signal met kernel code
         self.forked = False
 
     def install(self):
@@ -40,52 +51,113 @@ class Interrupts:
         if _signal.getsignal(_signal.SIGINT) != self.handle:
             _signal.signal(_signal.SIGINT, self.handle)
 
-    def begin(self, cell):
-        self.requested = None
-        self.pending = False
-        self.delivered = False
-        self.cell = cell
+    def begin(self, execution):
+        self.pending = None
+        self.foreground = execution
 
     def end(self):
-        """The cell's code has ended: from now on no interrupt meets it."""
-        self.cell = None
-        self.pending = False
+        """The foreground cell's code has ended, or awaits in the background: from now on no signal meets it here."""
+        self.foreground = None
+        self.pending = None
 
     def request(self, cell, reason):
-        """Asks for the interrupt of that cell, from any thread; False if it is not the executing one."""
-        if cell != self.cell or cell is None:
+        """Asks for the interrupt of that cell, from any thread; False if it neither executes nor awaits."""
+        foreground = self.foreground
+        execution = foreground if foreground is not None and foreground.cell == cell else self.background.get(cell)
+        if execution is None:
             return False
-        if self.requested is None:
-            self.requested = reason
-            signal.pthread_kill(self._main, signal.SIGINT)
+        if execution.requested is None:
+            execution.requested = reason
+            self.retry()
         return True
 
     def retry(self):
-        """Sends the signal again if it has not reached the cell yet."""
-        if self.requested is not None and not self.delivered:
-            signal.pthread_kill(self._main, signal.SIGINT)
+        """Sends the signal; again if it has not reached its cell yet."""
+        signal.pthread_kill(self._main, signal.SIGINT)
 
     def handle(self, _number, frame):
         if self.forked:
             raise KeyboardInterrupt
-        if self.cell is None or (self.requested is not None and self.delivered):
-            return  # nothing to interrupt, or a retry that crossed the delivery
-        while frame is not None:
-            code = frame.f_code
-            if code in _doors or code.co_filename.startswith(CELL_PREFIX):
-                break
-            if frame.f_globals.get('__name__', '').startswith(PACKAGE):
-                self.pending = True
-                return
-            frame = frame.f_back
-        self._deliver()
+        if self.foreground is None and not self.background:
+            return
+        met = _whose(frame)
+        if met is _LOOP:
+            return self._cancel(True)
+        running = self._running()
+        if running is None or not running.is_interrupt_due and self._is_due():
+            return self._cancel(False)  # it is for one that awaits: it ends when this one yields
+        if running.requested is not None and running.delivered:
+            return  # a retry that crossed the delivery
+        if met is _KERNEL:
+            self.pending = running
+            return
+        self._deliver(running)
 
-    def _deliver(self):
-        self.pending = False
-        self.delivered = self.requested is not None
+    def _running(self):
+        """The execution whose code was interrupted. What outlived its cell counts as the foreground's: that one waits for it."""
+        running = current.get()
+        if running is not None and self.background.get(running.cell) is running:
+            return running
+        return self.foreground
+
+    def _awaiting(self):
+        executions = list(self.background.values())
+        if self.foreground is not None:
+            executions.append(self.foreground)
+        return [execution for execution in executions if execution.task is not None]
+
+    def _is_due(self):
+        return any(execution.is_interrupt_due for execution in self._awaiting())
+
+    def _cancel(self, is_turning):
+        """Cancels the tasks that are to be interrupted; with no such wish a signal from elsewhere ends the foreground cell.
+
+        `is_turning`: the loop itself was met, turning or in C code that it called: in that, KeyboardInterrupt after some patience."""
+        due = [execution for execution in self._awaiting() if execution.is_interrupt_due]
+        foreground = self.foreground
+        if not due and is_turning and foreground is not None and foreground.task is not None and not foreground.delivered:
+            due = [foreground]
+        for execution in due:
+            if execution.cancels == 0:
+                _cancel_soon(execution)
+            if is_turning:
+                execution.cancels += 1
+                if execution.cancels > limits.LOOP_RETRIES:
+                    raise KeyboardInterrupt
+
+    def _deliver(self, execution):
+        self.pending = None
+        execution.delivered = execution.requested is not None
         raise KeyboardInterrupt
 
     def leave_kernel(self):
         """Called where kernel code that a cell called is about to return."""
-        if self.pending and self.cell is not None and get_ident() == self._main:
-            self._deliver()
+        if self.pending is not None and get_ident() == self._main and self._running() is self.pending:
+            self._deliver(self.pending)
+
+
+def _cancel_soon(execution):
+    """The loop cancels the task in its next turn, and is woken for it: this may come between two bytecodes of its select."""
+    execution.cancels = 1
+    try:
+        execution.task.get_loop().call_soon_threadsafe(_cancel_now, execution)
+    except RuntimeError:  # closed
+        execution.delivered = True
+
+
+def _cancel_now(execution):
+    execution.delivered = True
+    execution.task.cancel()
+
+
+def _whose(frame):
+    while frame is not None:
+        code = frame.f_code
+        if code in _doors or code.co_filename.startswith(CELL_PREFIX):
+            return _CELL
+        if code in _turns:
+            return _LOOP
+        if frame.f_globals.get('__name__', '').startswith(PACKAGE):
+            return _KERNEL
+        frame = frame.f_back
+    return _CELL

@@ -13,41 +13,16 @@ from os import write  # bound here, as below: a cell may replace those of the mo
 from time import monotonic, sleep, time as wall_clock  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, system
+from .cells import Outcome
+from .execution import Execution
 from .last_words import end_process
 from .link_thread import LinkThread
-from .window import WindowFull
-
-_STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
+from .pump import Pump
+from .watch import Watch
 
 
 def _milliseconds():
     return int(wall_clock() * 1000)
-
-
-class _Job:
-    """An execute that was received and is not done."""
-
-    __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'started_at', 'began', 'deadline', 'kill_at', 'interrupt')
-
-    def __init__(self, message):
-        get = message.get
-        self.cell = cell = get('cell')
-        self.generation = generation = get('generation')
-        self.code = code = get('code')
-        timeout = get('timeout_ms', 0)
-        self.output_limit = limit = get('output_limit', limits.OUTPUT_LIMIT)
-        if type(cell) is not str or type(code) is not str or not _is_whole(generation) or not _is_whole(timeout) or not _is_whole(limit):
-            raise frames.BadFrame('execute: a field is missing or of a wrong kind')
-        self.timeout = timeout / 1000.0
-        self.started_at = 0  # Unix milliseconds
-        self.began = 0.0  # monotonic, as the two below
-        self.deadline = None  # when it is interrupted
-        self.interrupt = None  # asked for before it began: its reason
-        self.kill_at = None  # when it takes its kernel along; set with the first interrupt
-
-
-def _is_whole(value):
-    return type(value) is int and value >= 0
 
 
 class Kernel:
@@ -60,20 +35,21 @@ class Kernel:
         self._spool = spool
         self._log = log
         self._grace = spec['first_grace_ms'] / 1000.0  # until the first attach; then the daemon's
-        self._interrupt_grace = spec['interrupt_grace_ms'] / 1000.0
+        self._watch = Watch(interrupts, runner.awaiting, spec['interrupt_grace_ms'] / 1000.0)
         self._detached_since = monotonic()  # None while a daemon is attached
-        self._queue = deque()  # jobs received and not started, in order
-        self._executing = None  # the _Job that runs
+        self._queue = deque()  # executions received and not started, in order
+        self._background = interrupts.background  # cell -> Execution that awaits while others run
+        self._executing = None  # the Execution that holds the main thread
         self._last_generation = 0  # highest one received
         self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
         self._unchecked = 0  # cells since the descriptors were looked at
         self._shutdown = None  # (exit code, why) once this kernel shall end
         self._forked = False
         self.poller = select.poll()
-        self._watched = set()  # the pipes that the poller watches
         self._thread = LinkThread(self.poller, self._drive, self._on_thread_failure)
         self._link = None
         self._window = None
+        self._pump = None
 
     def serve(self, link):
         """Serves until this kernel ends; does not return."""
@@ -85,11 +61,14 @@ class Kernel:
     def use_link(self, link):
         self._link = link
         self._window = link.window
+        self._pump = Pump(self._output, link.window, self.poller)
 
     def turn(self, patience):
         """Runs the cells that wait, then waits for events and serves them: `patience` seconds at most, or None."""
         while self._queue:
             self._run(self._queue.popleft())
+        if self._background:
+            return self._await_background()
         if self._shutdown is not None:
             self._flush_last()
             end_process(self._log, *self._shutdown)
@@ -98,7 +77,7 @@ class Kernel:
             if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY if patience is None else patience):
                 return
             self._check_descriptors()
-            self._watch_pipes()
+            self._pump.watch_pipes()
         timeout = self._idle_timeout()
         self._step(timeout if patience is None else patience)
 
@@ -109,47 +88,82 @@ class Kernel:
 
     # Cells, on the main thread.
 
-    def _run(self, job):
-        self._executing = job
-        job.started_at = _milliseconds()
-        self._push_must('started', frames.started_payload(job.cell, job.generation, job.started_at))
-        self._output.begin(job.cell, job.output_limit)
+    def _run(self, execution):
+        self._executing = execution
+        execution.started_at = _milliseconds()
+        self._push_must('started', frames.started_payload(execution.cell, execution.generation, execution.started_at))
+        execution.output = self._output.begin(execution.cell, execution.output_limit)
         self._streams.install()
         interrupts = self._interrupts
         interrupts.install()
-        interrupts.begin(job.cell)
-        if job.interrupt is not None:
-            interrupts.request(job.cell, job.interrupt)
-        job.began = monotonic()
-        if job.timeout:
-            job.deadline = job.began + job.timeout
+        interrupts.begin(execution)
+        execution.began = monotonic()
+        if execution.timeout:
+            execution.deadline = execution.began + execution.timeout
+        if execution.requested is not None:
+            interrupts.retry()
         self._thread.lend()
-        outcome = self._runner.run(job.generation, job.code)
+        outcome = self._runner.run(execution, self._is_wanted)
+        while outcome is None and not execution.leaves:
+            self._thread.take_back()
+            self._finish_background()
+            self._thread.lend()
+            outcome = self._runner.go_on(execution, self._is_wanted)
+        if outcome is None:
+            self._background[execution.cell] = execution
         interrupts.end()
         if self._forked:
             self._end_forked_child(outcome)
         self._thread.take_back()
         system.keep_recursion_usable()
-        self._finish(job, outcome.status, outcome.value, outcome.error, outcome.exit_code)
+        if outcome is not None:
+            self._finish(execution, outcome)
+        else:
+            self._window.push(frames.to_payload({'type': 'background', 'cell': execution.cell}))
         self._executing = None
+        self._finish_background()
         if not self._link.attached_is_own():
             self._link.drop('a cell closed its descriptor')
         self._link.flush()
         self._unchecked += 1
 
-    def _finish(self, job, status, value, error, exit_code, **more):
-        """Makes the `done` of a job and what has to precede it, ready to be sent."""
-        duration = monotonic() - job.began
-        counted = self._output.finish()
+    def _is_wanted(self):
+        """Whether the main thread has more to do than to await what it awaits."""
+        executing = self._executing
+        if executing.leaves if executing is not None else self._queue:
+            return True
+        return any(execution.outcome is not None for execution in self._background.values())
+
+    def _await_background(self):
+        """Nothing is to be run: the cells in the background have the main thread, the link thread serves the link."""
+        self._check_descriptors()
+        self._thread.lend()
+        self._runner.go_on(None, self._is_wanted)
+        self._thread.take_back()
+        self._finish_background()
+        self._link.flush()
+
+    def _finish_background(self):
+        """Those of the background that have ended. In a forked child one of them has ended."""
+        for execution in [one for one in self._background.values() if one.outcome is not None]:
+            if self._forked:
+                self._end_forked_child(execution.outcome)
+            del self._background[execution.cell]
+            self._finish(execution, execution.outcome)
+
+    def _finish(self, execution, outcome, **more):
+        """Makes the `done` of a cell and what has to precede it, ready to be sent."""
+        duration = monotonic() - execution.began
+        counted = self._output.finish(execution.output)
         if self._output.has_unsent():
-            self._pump(limits.WINDOW_BYTES)
-        message = {'type': 'done', 'cell': job.cell, 'generation': job.generation, 'status': status, 'value': value, 'error': error,
-                   'exit_code': exit_code, 'started_at': job.started_at, 'finished_at': _milliseconds(),
-                   'duration_ms': int(duration * 1000)}
+            self._pump.pump(limits.WINDOW_BYTES)
+        message = {'type': 'done', 'cell': execution.cell, 'generation': execution.generation, 'status': outcome.status,
+                   'value': outcome.value, 'error': outcome.error, 'exit_code': outcome.exit_code, 'started_at': execution.started_at,
+                   'finished_at': _milliseconds(), 'duration_ms': int(duration * 1000)}
         message.update(counted)
         message.update(more)
         payload = frames.to_payload(message)
-        self._kept[job.generation] = payload
+        self._kept[execution.generation] = payload
         if len(self._kept) > limits.KEPT_RESULTS:
             self._kept.popitem(False)
         self._push_must('done', payload)
@@ -186,9 +200,9 @@ class Kernel:
         if lost:
             self._check_descriptors()
         if not self._queue and self._executing is None:  # else the cell's own frames, or _drive, carry output and ack
-            self._pump(limits.OUTPUT_WINDOW)
+            self._pump.pump(limits.OUTPUT_WINDOW)
             self._link.flush()
-            self._watch_pipes()
+            self._pump.watch_pipes()
         return bool(happened)
 
     def _check_descriptors(self):
@@ -197,35 +211,6 @@ class Kernel:
             self._descriptors.check(self._link, self._thread)
         except OSError as error:
             end_process(self._log, 1, 'its descriptors were closed and cannot be rebuilt: %s' % error)
-
-    def _pump(self, limit):
-        """Makes output frames of what the journal holds, up to that many unacked bytes; whether it made any."""
-        output, window = self._output, self._window
-        made = False
-        if not output.is_attached and limit == limits.OUTPUT_WINDOW:
-            return made  # what nobody takes stays in the ring: the newest is kept
-        while window.unacked_bytes < limit and output.has_unsent():
-            chunk = output.pull()
-            if chunk is None:
-                break
-            made = True
-            try:
-                window.push(frames.to_payload({'type': 'output', 'cell': chunk.cell.decode(), 'stream': _STREAM_NAMES[chunk.stream],
-                                               'offset': chunk.offset, 'text': chunk.text.decode()}))
-            except WindowFull:
-                break
-        return made
-
-    def _watch_pipes(self):
-        """Reads from the pipes only while there is room, so that a flooding child waits like a flooding cell."""
-        wanted = set(self._output.pipe_fds()) if self._output.has_room() else set()
-        if wanted == self._watched:
-            return
-        for fd in self._watched - wanted:
-            self._unregister(fd)
-        for fd in wanted - self._watched:
-            self.poller.register(fd, select.POLLIN)
-        self._watched = wanted
 
     def _unregister(self, fd):
         try:
@@ -249,17 +234,17 @@ class Kernel:
         """On the link thread: serves the link while a cell runs, and keeps the cell's deadline."""
         thread = self._thread
         while not thread.is_wanted_back:
-            made = self._pump(limits.OUTPUT_WINDOW)
+            made = self._pump.pump(limits.OUTPUT_WINDOW)
             self._link.flush()
             if made:
                 # A cell that goes on writing is looked at now and then: to be woken by each line would slow it down.
                 thread.nap(limits.OUTPUT_NAP)
             else:
                 self._output.rearm()
-                made = self._pump(limits.OUTPUT_WINDOW)  # what was written before the rearming
-            self._watch_pipes()
+                made = self._pump.pump(limits.OUTPUT_WINDOW)  # what was written before the rearming
+            self._pump.watch_pipes()
             now = monotonic()
-            timeout = self._watch_cell(now)
+            timeout = self._watch_cells(now)
             pending = self._link.expire(now)
             if pending is not None:
                 timeout = min(timeout, pending)
@@ -267,32 +252,18 @@ class Kernel:
                 os._exit(0)
             self._step(0 if made else timeout)
 
-    def _watch_cell(self, now):
-        """Interrupts the cell at its deadline and ends the kernel when that did not help; seconds until it must look again."""
-        job, interrupts = self._executing, self._interrupts
-        if job.deadline is not None and now >= job.deadline and interrupts.requested is None:
-            interrupts.request(job.cell, 'timeout')
-        if interrupts.requested is None:
-            return limits.BUSY_TICK if job.deadline is None else min(limits.BUSY_TICK, max(0.0, job.deadline - now))
-        if job.kill_at is None:
-            job.kill_at = now + self._interrupt_grace
-        if interrupts.cell is None:
-            return limits.BUSY_TICK  # its code has ended just now
-        if now >= job.kill_at:
-            self._end_with_cell(job)
-        if not interrupts.delivered:
-            interrupts.retry()
-            return min(limits.INTERRUPT_RETRY, job.kill_at - now)
-        return min(limits.BUSY_TICK, job.kill_at - now)
+    def _watch_cells(self, now):
+        """Keeps deadlines, ends the kernel with a cell that does not end; seconds until it must look again."""
+        timeout, doomed = self._watch.look(now, self._executing)
+        if doomed is not None:
+            self._end_with_cell(doomed)
+        return timeout
 
-    def _end_with_cell(self, job):
+    def _end_with_cell(self, execution):
         """The cell goes on in spite of its interrupt: its result is written, then the kernel kills itself."""
-        status = 'timeout' if self._interrupts.requested == 'timeout' else 'interrupted'
-        message = ('the cell did not end within %d ms of its %s; its kernel was ended with it'
-                   % (self._interrupt_grace * 1000, 'timeout' if status == 'timeout' else 'interrupt'))
-        self._log.write('cell-killed %s' % message)
-        error = {'name': 'KeyboardInterrupt', 'message': message, 'traceback': 'KeyboardInterrupt: %s\n' % message}
-        self._finish(job, status, None, error, None, kernel_ended=True)
+        outcome = Outcome.killed(execution.requested, self._watch.grace)
+        self._log.write('cell-killed %s' % outcome.error['message'])
+        self._finish(execution, outcome, kernel_ended=True)
         self._flush_last()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -312,8 +283,9 @@ class Kernel:
     # What the link reports.
 
     def hello_state(self):
-        jobs = ([self._executing] if self._executing is not None else []) + list(self._queue)
-        return [{'cell': job.cell, 'generation': job.generation} for job in jobs], [], self._output.dropped
+        executing = [] if self._executing is None else [self._executing]
+        cells = list(self._background.values()) + executing + list(self._queue)
+        return [{'cell': one.cell, 'generation': one.generation} for one in cells], [], self._output.dropped
 
     def on_attached(self, attach):
         self._grace = attach.grace
@@ -339,14 +311,15 @@ class Kernel:
                 reason = 'timeout' if message.get('reason') == 'timeout' else 'interrupt'
                 if not self._interrupts.request(message.get('cell'), reason):
                     # It may have come in one piece with its execute, before the cell could begin.
-                    for job in self._queue:
-                        if job.cell == message.get('cell'):
-                            job.interrupt = reason
+                    for execution in self._queue:
+                        if execution.cell == message.get('cell'):
+                            execution.requested = reason
             elif kind == 'shutdown':
                 self._shutdown = (0, 'shutdown: %.200s' % message.get('reason', ''))
                 self._queue.clear()
-                if self._executing is not None:
-                    self._interrupts.request(self._executing.cell, 'interrupt')
+                for execution in list(self._background.values()) + [self._executing]:
+                    if execution is not None:
+                        self._interrupts.request(execution.cell, 'interrupt')
             else:
                 raise frames.BadFrame('unknown type %.40s' % kind)
         except frames.BadFrame as error:
@@ -354,17 +327,19 @@ class Kernel:
             self.on_bad_frame(seq, str(error))
 
     def _on_execute(self, message):
-        job = _Job(message)
+        execution = Execution(message)
         if failpoints.active is not None:
             try:
                 failpoints.active.hit('kernel.after_execute_received')
             except failpoints.FailpointError as error:
                 raise frames.BadFrame('failpoint %s' % error)
-        if job.generation > self._last_generation:
-            self._last_generation = job.generation
-            self._queue.append(job)
+        if execution.generation > self._last_generation:
+            self._last_generation = execution.generation
+            self._queue.append(execution)
+            if self._executing is None:
+                self._runner.awaiting.leave()
             return
-        payload = self._kept.get(job.generation)
+        payload = self._kept.get(execution.generation)
         if payload is not None:
             self._push_must('done', payload)
 

@@ -3,10 +3,12 @@
 import __future__  # noqa: F401
 import _socket  # noqa: F401
 import ast  # noqa: F401
+import asyncio  # noqa: F401
 import atexit  # noqa: F401
 import builtins  # noqa: F401
 import codecs  # noqa: F401
 import collections  # noqa: F401
+import contextvars  # noqa: F401
 import ctypes  # noqa: F401
 import errno  # noqa: F401
 import faulthandler  # noqa: F401
@@ -16,6 +18,7 @@ import gc  # noqa: F401
 import getpass  # noqa: F401
 import hmac  # noqa: F401
 import importlib  # noqa: F401
+import inspect  # noqa: F401
 import io  # noqa: F401
 import json  # noqa: F401
 import linecache  # noqa: F401

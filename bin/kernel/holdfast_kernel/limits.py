@@ -29,6 +29,7 @@ PIPE_READ = 64 * 1024
 HEAD = 48 * 1024
 TAIL = 16 * 1024
 
+SOURCE = 1024 * 1024  # bytes of a cell's source
 VALUE = 64 * 1024
 VALUE_STRING = 4000  # characters
 VALUE_ITEMS = 50
@@ -38,11 +39,13 @@ TRACEBACK = 64 * 1024
 SOURCES = 8 * 1024 * 1024  # cell sources kept for tracebacks and inspect
 
 KEPT_RESULTS = 16  # finished cells whose `done` can be asked for again
+BACKGROUND_CELLS = 16  # that await while later cells run
 TAKEOVER = 0.005  # a cell that runs longer has its link served by the link thread
 CHECK_DELAY = 0.002  # of quiet after a cell before its kernel looks at its descriptors
 CHECK_CELLS = 32  # cells without such quiet after which it looks all the same
 BUSY_TICK = 0.25  # longest sleep of the link thread while a cell runs
 INTERRUPT_RETRY = 0.02  # a signal that met the kernel's own code is sent again after this
+LOOP_RETRIES = 10  # signals after which an event loop that does not turn is interrupted itself
 EXIT_SECONDS = 2.0  # for exit handlers of a kernel that ends by itself
 LAST_WORDS = 0.25  # for the `done` of a cell that takes its kernel along
 

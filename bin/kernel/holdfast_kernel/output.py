@@ -13,9 +13,11 @@ from os import read, write  # bound here, as below: a cell may replace those of 
 from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import limits, system, texts
+from .execution import current
 
 STDOUT = 1
 STDERR = 2
+_label = current.get
 
 
 class _Cell:
@@ -55,9 +57,10 @@ class Output:
         self.forked = False  # in a child of a cell's fork: text goes straight to descriptors 1 and 2
 
     def begin(self, cell, limit):
-        """From now on output belongs to this cell."""
+        """From now on output belongs to this cell, save that of labelled tasks of others; what is counted of it."""
         with self._lock:
-            self._cell = _Cell(cell.encode('utf-8', 'backslashreplace'), limit)
+            self._cell = counted = _Cell(cell.encode('utf-8', 'backslashreplace'), limit)
+            return counted
 
     def write(self, stream, text):
         """Text from a Python stream; what the pipes hold already goes before it."""
@@ -68,7 +71,7 @@ class Output:
             if text != '\n':  # the second write of a print(): nothing is to come between
                 for fd, _events in self._poll.poll(0):
                     self._read_pipe(fd, True)
-            self._put(stream, data, True)
+            self._put(stream, data, True, self._writer())
 
     def write_bytes(self, stream, data):
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
@@ -77,7 +80,7 @@ class Output:
         with self._lock:
             for fd, _events in self._poll.poll(0):
                 self._read_pipe(fd, True)
-            self._put(stream, self._clean(stream, data), True)
+            self._put(stream, self._clean(stream, data), True, self._writer())
 
     def drain(self):
         """Takes what the pipes hold now, one read each, without waiting for room. Called by the link's owner."""
@@ -111,8 +114,15 @@ class Output:
     def dropped(self):
         return self._journal.dropped
 
-    def finish(self):
-        """The end of the cell: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
+    def position(self, cell):
+        """The offset in what is counted of a cell, behind all that is in the pipes now."""
+        with self._lock:
+            for fd, _events in self._poll.poll(0):
+                self._read_pipe(fd, True)
+            return cell.size
+
+    def finish(self, cell):
+        """The end of a cell: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
             for fd, _events in self._poll.poll(0):
                 self._read_pipe(fd, False)
@@ -120,7 +130,6 @@ class Output:
                 for stream, decoder in self._decoders.items():
                     self._put(stream, decoder.decode(b'', True).encode(), False)
                 self._decoders.clear()
-            cell = self._cell
             return {'stdout': cell.parts(STDOUT), 'stderr': cell.parts(STDERR), 'output_bytes': cell.size}
 
     def _read_pipe(self, fd, may_wait):
@@ -173,10 +182,15 @@ class Output:
             del self._decoders[stream]
         return cleaned
 
-    def _put(self, stream, data, may_wait):
+    def _writer(self):
+        """The cell whose code writes: a task's own one, else the present one."""
+        execution = _label()
+        return self._cell if execution is None or execution.output is None else execution.output
+
+    def _put(self, stream, data, may_wait, cell=None):
         if not data:
             return
-        cell = self._cell
+        cell = cell or self._cell
         offset = cell.size
         cell.size += len(data)
         kept = cell.streams.get(stream)

@@ -8,7 +8,7 @@ import os
 import traceback
 from collections import OrderedDict
 
-from . import limits, texts
+from . import hints, limits, texts
 from .interrupts import door
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,7 +24,8 @@ class Sources:
         self._total = 0
 
     def add(self, filename, source):
-        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        lines = [line + '\n' for line in source.split('\n')]  # not splitlines(): the compiler knows no other end of a line
+        linecache.cache[filename] = (len(source), None, lines, filename)
         self._sizes[filename] = len(source)
         self._total += len(source)
         while self._total > limits.SOURCES and len(self._sizes) > 1:
@@ -48,17 +49,23 @@ def describe(error, tb):
         raise
     except BaseException as failure:
         text = '%s: %s\n[no traceback: formatting it raised %s]\n' % (name, message, _type_name(failure))
+    hint = hints.hint(name, message)
+    if hint is not None:
+        message = '%s; %s' % (message, hint)
+        text = '%s; %s\n' % (text.rstrip('\n'), hint)
     return {'name': name, 'message': texts.bounded(message, limits.MESSAGE), 'traceback': texts.bounded(text, limits.TRACEBACK)}
 
 
+_name_of = type.__dict__['__name__'].__get__  # not the attribute: a metaclass may have one of its own
+
+
 def _type_name(error):
-    name = type(error).__name__
-    return name[:200] if isinstance(name, str) else 'Exception'
+    return _name_of(type(error))[:200]
 
 
 @door
 def _call_str(error):
-    return str(str(error))
+    return str.__str__(str(error))  # which may be of a subclass of str
 
 
 @door
@@ -86,10 +93,3 @@ def _strip(report):
 def _is_own(filename):
     return filename.startswith(_HERE)
 
-
-def interrupted(message, tb=None, error=None):
-    """The error of a cell that was interrupted."""
-    text = ''
-    if error is not None:
-        text = describe(error, tb)['traceback']
-    return {'name': 'KeyboardInterrupt', 'message': message, 'traceback': text or 'KeyboardInterrupt: %s\n' % message}

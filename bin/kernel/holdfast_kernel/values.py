@@ -12,12 +12,13 @@ _BRACKETS = {list: ('[', ']'), tuple: ('(', ')'), set: ('{', '}'), frozenset: ('
 _CONTAINERS = tuple(_BRACKETS)
 _DICTS = (dict, OrderedDict, defaultdict)
 _SHORT_INT = 10**18  # its repr needs no bounds
+_name_of = type.__dict__['__name__'].__get__  # not the attribute: a metaclass may have one of its own
 _PLAIN = (int, float, bool, complex, type(None))
 
 
 @door
 def _call_repr(value):
-    return repr(value)
+    return str.__str__(repr(value))  # which may be of a subclass of str
 
 
 def value_text(value):
@@ -108,11 +109,11 @@ class _Builder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return '<%s object at %#x: its repr raised %s>' % (type(value).__name__, id(value), type(error).__name__)
+            return '<%s object at %#x: its repr raised %s>' % (_name_of(type(value)), id(value), _name_of(type(error)))
         if len(text) > limits.VALUE:
             half = limits.VALUE // 4
             text = '%s... [%d characters left out] ...%s' % (text[:3 * half - 64], len(text) - 4 * half + 64, text[-half:])
-        return str(text)
+        return text
 
 
 # repr function -> the container whose items are written one by one; a subclass with a repr of its own is foreign.

@@ -67,7 +67,7 @@ def _gather_code(used):
     modules = tuple(module.__name__ for module in (kernel_main, last_words, nursery, processes, spawning))
     originals = []  # kept meanwhile: a copy in the place of one that was just freed would lie where that one lay
     for function in gc.get_objects():
-        if type(function) is types.FunctionType and not interrupts.is_door(function.__code__):
+        if type(function) is types.FunctionType and not interrupts.is_marked(function.__code__):
             if id(function.__code__) in used or function.__module__ in modules:
                 originals.append(function.__code__)
                 function.__code__ = function.__code__.replace()

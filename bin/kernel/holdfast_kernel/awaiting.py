@@ -1,0 +1,141 @@
+"""The event loop of the cells that await: one that lives on from cell to cell, made at the first await; and their one context.
+
+Whatever a cell does to the loop, the next cell has one: a loop that is closed or fails is replaced, one that was stopped goes on.
+Tasks that a cell leaves behind go on whenever a later cell awaits. asyncio is taken from the nursery: it costs a kernel nothing.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Coroutine
+from asyncio import events
+
+from .execution import current
+from .interrupts import turn
+
+
+class Steps(Coroutine):
+    """A cell's coroutine whose steps all run in the one context of the cells, labelled with its execution.
+
+    A task's own context is a copy (one cannot be given before Python 3.11): what a cell sets there would be lost to the next."""
+
+    __slots__ = ('_execution', '_run', '_body')
+
+    def __init__(self, execution, run, body):
+        self._execution = execution
+        self._run = run  # Context.run or the like
+        self._body = body
+
+    def send(self, value):
+        return self._run(self._step, self._body.send, value)
+
+    def throw(self, *error):
+        return self._run(self._step, self._body.throw, *error)
+
+    def close(self):
+        return self._body.close()
+
+    def __await__(self):
+        return self._body.__await__()
+
+    def _step(self, function, *arguments):
+        current.set(self._execution)
+        return function(*arguments)
+
+
+class Awaiting:
+    __slots__ = ('_context', '_is_entered', '_loop', '_may_leave', 'is_running')
+
+    def __init__(self):
+        self._context = contextvars.Context()  # of all cells
+        self._is_entered = False
+        self._loop = None
+        self._may_leave = False  # run() may return before its task is done
+        self.is_running = False
+
+    def in_context(self, function, *arguments):
+        """Calls it in the context of the cells; in the present one if that is in use: a cell runs this very loop by itself."""
+        if self._is_entered:
+            return function(*arguments)
+        self._is_entered = True
+        try:
+            return self._context.run(function, *arguments)
+        finally:
+            self._is_entered = False
+
+    def start(self, execution, body):
+        """Makes the task of a cell; `body` is a coroutine that raises nothing."""
+        loop = self._usable_loop()
+        execution.task = task = loop.create_task(Steps(execution, self.in_context, body))
+        task.add_done_callback(lambda _task: self.leave())
+
+    def run(self, execution, is_wanted):
+        """Runs the loop until that execution's task is done; without one, or if `is_wanted()`, until leave() is called.
+
+        The error that ended the loop, or None."""
+        task = None if execution is None else execution.task
+        loop = self._usable_loop() if task is None else task.get_loop()
+        self._may_leave = False
+        self.is_running = True
+        try:
+            while (task is None or not task.done()) and not is_wanted():
+                try:
+                    _turn(loop)
+                except KeyboardInterrupt:
+                    # It met a task that the cell started. The cell itself waits for that or for something else.
+                    if task is not None and not task.done():
+                        execution.delivered = True
+                        task.cancel()
+                except SystemExit:
+                    pass  # of a task that nobody waits for: it keeps it
+                if task is None and self._may_leave:
+                    break
+        except BaseException as error:
+            self._forget()
+            return error
+        finally:
+            self.is_running = False
+        return None
+
+    def leave(self):
+        """Ends the present run() if its wish is met; called from any thread."""
+        self._may_leave = True
+        loop = self._loop
+        if loop is not None and self.is_running:
+            try:
+                loop.call_soon_threadsafe(loop.stop)
+            except RuntimeError:
+                pass  # closed: it does not run
+
+    def _usable_loop(self):
+        loop = self._loop
+        if loop is None or loop.is_closed() or loop.is_running():
+            self._loop = loop = _current_loop() or asyncio.SelectorEventLoop()
+        try:
+            events.set_event_loop(loop)  # asyncio.run() in a cell takes it away
+        except Exception:
+            pass  # a policy of the cell's own
+        return loop
+
+    def _forget(self):
+        """The loop failed, its selector's descriptor closed perhaps: not closed, its numbers may be another's by now."""
+        loop, self._loop = self._loop, None
+        _broken.append(loop)
+        del _broken[:-4]
+
+
+_broken = []  # kept from being collected, which would warn of pending tasks and close descriptors
+
+
+@turn
+def _turn(loop):
+    events._set_running_loop(None)  # a cell may have said that another one runs
+    loop.run_forever()
+
+
+def _current_loop():
+    """The loop that cells have used so far without awaiting, made by the policy: what they made belongs to it (to 3.9)."""
+    local = getattr(events.get_event_loop_policy(), '_local', None)
+    loop = getattr(local, '_loop', None)
+    if isinstance(loop, asyncio.SelectorEventLoop) and loop not in _broken and not loop.is_closed() and not loop.is_running():
+        return loop
+    return None

@@ -1,0 +1,51 @@
+"""One execute from its arrival to its `done`; and to which of them the running code belongs.
+
+A contextvar labels code with its execution: it is set before a cell's code and before each step of a cell that awaits, and what a cell
+starts on the loop inherits it. Threads begin without a label.
+"""
+
+from contextvars import ContextVar
+
+from . import frames, limits
+
+current = ContextVar('holdfast_cell', default=None)  # the Execution whose code runs; may have ended when a task outlives its cell
+
+
+class Execution:
+    __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'background_after', 'leaves', 'started_at', 'began', 'deadline', 'kill_at',
+                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'displays', 'display_count')
+
+    def __init__(self, message):
+        get = message.get
+        self.cell = cell = get('cell')
+        self.generation = generation = get('generation')
+        self.code = code = get('code')
+        timeout = get('timeout_ms', 0)
+        background = get('background_after_ms', 0)
+        self.output_limit = limit = get('output_limit', limits.OUTPUT_LIMIT)
+        if (type(cell) is not str or type(code) is not str or not _is_whole(generation) or not _is_whole(timeout) or not _is_whole(limit)
+                or not _is_whole(background)):
+            raise frames.BadFrame('execute: a field is missing or of a wrong kind')
+        self.timeout = timeout / 1000.0
+        self.background_after = background / 1000.0  # from its start; 0: it stays in the foreground
+        self.leaves = False  # that time has come: it goes to the background once it awaits
+        self.started_at = 0  # Unix milliseconds
+        self.began = 0.0  # monotonic, as the two below
+        self.deadline = None  # when it is interrupted
+        self.kill_at = None  # when it takes its kernel along; set with the first interrupt
+        self.requested = None  # 'interrupt' or 'timeout', once one was asked for
+        self.delivered = False  # KeyboardInterrupt was raised in it, or its task was cancelled
+        self.cancels = 0  # how often the loop was asked to cancel its task
+        self.task = None  # its asyncio task, if it awaits
+        self.outcome = None  # how its task ended
+        self.output = None  # what is counted of its output
+        self.displays = None  # messages of displays not sent yet; a list once there was one
+        self.display_count = 0
+
+    @property
+    def is_interrupt_due(self):
+        return self.requested is not None and not self.delivered
+
+
+def _is_whole(value):
+    return type(value) is int and value >= 0

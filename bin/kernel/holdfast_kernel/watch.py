@@ -1,0 +1,57 @@
+"""Deadlines and interrupts of the cells that run: on the thread that serves the link meanwhile, so no cell can hold them up.
+
+Decides and asks; who is past all patience is returned to the caller, which ends the kernel with it.
+"""
+
+from . import limits
+
+
+class Watch:
+    __slots__ = ('_interrupts', '_awaiting', 'grace')
+
+    def __init__(self, interrupts, awaiting, grace):
+        self._interrupts = interrupts
+        self._awaiting = awaiting
+        self.grace = grace  # seconds that an interrupted cell has to end
+
+    def look(self, now, executing):
+        """(seconds until it must look again, the Execution that did not end or None). `executing`: holds the main thread, or None."""
+        timeout = limits.BUSY_TICK
+        for execution in [executing] + list(self._interrupts.background.values()):
+            if execution is None or execution.outcome is not None:
+                continue
+            if execution is executing and self._interrupts.foreground is not execution:
+                continue  # its code has ended just now
+            self._make_due(execution, now)
+            if execution.requested is None:
+                timeout = min(timeout, self._until_next(execution, now))
+                continue
+            # One that awaits while another holds the main thread is not to blame before it was cancelled.
+            if execution.kill_at is None and (execution is executing or executing is None or execution.delivered):
+                execution.kill_at = now + self.grace
+            if execution.kill_at is not None:
+                if now >= execution.kill_at:
+                    return 0, execution
+                timeout = min(timeout, execution.kill_at - now)
+            if not execution.delivered:
+                self._interrupts.retry()
+                timeout = min(timeout, limits.INTERRUPT_RETRY)
+        return timeout, None
+
+    def _make_due(self, execution, now):
+        if execution.deadline is not None and now >= execution.deadline:
+            self._interrupts.request(execution.cell, 'timeout')
+        if self._may_leave(execution) and now >= execution.began + execution.background_after:
+            execution.leaves = True
+            self._awaiting.leave()
+
+    def _until_next(self, execution, now):
+        timeout = limits.BUSY_TICK if execution.deadline is None else execution.deadline - now
+        if self._may_leave(execution):
+            timeout = min(timeout, execution.began + execution.background_after - now)
+        return max(0.0, timeout)
+
+    def _may_leave(self, execution):
+        """Whether it is to go to the background once its time has come."""
+        return (execution.background_after and execution.task is not None and not execution.leaves and execution.requested is None
+                and len(self._interrupts.background) < limits.BACKGROUND_CELLS)
