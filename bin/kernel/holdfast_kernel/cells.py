@@ -105,13 +105,13 @@ class Runner:
                 value = _evaluate(expression, self._namespace)
             return self._ended(value)
         except BaseException as error:
-            return self._failed(execution, error, error.__traceback__)
+            return self._failed(execution, error, tracebacks.traceback_of(error))
 
     async def _run_awaiting(self, execution, statements, expression):
         try:
             outcome = self._ended(await _execute_awaiting(statements, expression, self._namespace))
         except BaseException as error:
-            outcome = self._failed(execution, error, error.__traceback__)
+            outcome = self._failed(execution, error, tracebacks.traceback_of(error))
         execution.outcome = outcome
 
     def _ended(self, value):
@@ -124,28 +124,30 @@ class Runner:
         for _attempt in range(3):  # a describing __str__ may itself be interrupted
             try:
                 return self._describe(execution, error, tb)
-            except BaseException as failure:
-                failure.__cause__ = failure.__context__ = None  # what could not be described is not tried again
-                error, tb = failure, None
+            except KeyboardInterrupt:
+                error, tb = KeyboardInterrupt(), None
+            except BaseException:
+                break
         return Outcome('error', error={'name': 'Exception', 'message': 'the error cannot be described', 'traceback': ''})
 
     def _describe(self, execution, error, tb):
-        if isinstance(error, SystemExit) and not execution.delivered:
+        kind = type(error)  # not isinstance(): that asks the error
+        if issubclass(kind, SystemExit) and not execution.delivered:
             return self._exited(error, tb)
         if not execution.delivered:
-            status = 'interrupted' if isinstance(error, KeyboardInterrupt) else 'error'
+            status = 'interrupted' if issubclass(kind, KeyboardInterrupt) else 'error'
             return Outcome(status, error=tracebacks.describe(error, tb))
         status = 'timeout' if execution.requested == 'timeout' else 'interrupted'
-        if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
+        if issubclass(kind, (KeyboardInterrupt, asyncio.CancelledError)):
             error = KeyboardInterrupt('the cell ran longer than its timeout' if status == 'timeout' else 'the cell was interrupted')
         return Outcome(status, error=tracebacks.describe(error, tb))
 
     @staticmethod
     def _exited(error, tb):
         """As the interpreter does: None is 0, a number is itself, all else is printed and means 1."""
-        code = error.code
+        code = tracebacks.exit_code_of(error)
         if code is None:
             return Outcome('exit', exit_code=0)
-        if isinstance(code, int):
-            return Outcome('exit', exit_code=max(-2**31, min(2**31 - 1, int(code))))
+        if issubclass(type(code), int):
+            return Outcome('exit', exit_code=max(-2**31, min(2**31 - 1, int.__index__(code))))
         return Outcome('exit', error=tracebacks.describe(error, tb), exit_code=1)

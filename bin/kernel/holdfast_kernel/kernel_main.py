@@ -9,7 +9,7 @@ import sys
 import time
 import types
 
-from . import failpoints, handshake, limits, log, system
+from . import failpoints, handshake, inspecting, limits, log, system
 from .cells import Runner
 from .descriptors import Descriptors
 from .interrupts import Interrupts
@@ -22,6 +22,8 @@ from .streams import Streams
 from .window import Window
 
 _OOM_SCORE_ADJ = 500
+
+inspecting.install()
 
 
 def run(spec, listener, pipes):

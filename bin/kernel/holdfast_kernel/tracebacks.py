@@ -56,6 +56,9 @@ def describe(error, tb):
     return {'name': name, 'message': texts.bounded(message, limits.MESSAGE), 'traceback': texts.bounded(text, limits.TRACEBACK)}
 
 
+# Not by name: a cell's exception may answer for its attributes as it likes, by raising for one.
+traceback_of = BaseException.__dict__['__traceback__'].__get__
+exit_code_of = SystemExit.__dict__['code'].__get__
 _name_of = type.__dict__['__name__'].__get__  # not the attribute: a metaclass may have one of its own
 
 

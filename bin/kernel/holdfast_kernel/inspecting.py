@@ -1,0 +1,44 @@
+"""Lets `inspect` find the source of classes that cells defined; that of functions it finds itself, by the name of their code's file.
+
+`inspect.getfile` looks for the file of a class's module, and `__main__` has none here.
+"""
+
+import functools
+import inspect
+import linecache
+import re
+import types
+
+from .interrupts import CELL_PREFIX
+
+_NUMBER = re.compile(re.escape(CELL_PREFIX) + r'(\d+)>$')
+
+
+def install():
+    """Once, in the nursery."""
+    original = inspect.getfile
+
+    @functools.wraps(original)
+    def getfile(object):
+        if isinstance(object, type) and getattr(object, '__module__', None) == '__main__':
+            filename = _cell_of(object)
+            if filename is not None:
+                return filename
+        return original(object)
+
+    inspect.getfile = getfile
+
+
+def _cell_of(its_class):
+    """The name of the newest cell that can have defined the class, or None."""
+    for member in list(vars(its_class).values()):
+        member = getattr(member, '__func__', member)  # of a classmethod or staticmethod
+        if isinstance(member, types.FunctionType) and member.__code__.co_filename in linecache.cache:
+            if member.__qualname__ == '%s.%s' % (its_class.__qualname__, member.__name__):
+                return member.__code__.co_filename
+    begins = re.compile(r'\s*class\s+%s\b' % re.escape(its_class.__name__))
+    for _number, filename in sorted(((int(match.group(1)), match.group()) for match in map(_NUMBER.match, list(linecache.cache)) if match),
+                                    reverse=True):
+        if any(map(begins.match, linecache.cache[filename][2])):
+            return filename
+    return None
