@@ -9,7 +9,7 @@ import sys
 import time
 import types
 
-from . import failpoints, handshake, inspecting, limits, log, system
+from . import by_value, failpoints, handshake, import_hooks, inspecting, limits, log, system
 from .cells import Runner
 from .descriptors import Descriptors
 from .interrupts import Interrupts
@@ -24,6 +24,7 @@ from .window import Window
 _OOM_SCORE_ADJ = 500
 
 inspecting.install()
+import_hooks.after_import('multiprocessing.reduction', by_value.install)
 
 
 def run(spec, listener, pipes):

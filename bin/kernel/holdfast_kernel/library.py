@@ -10,6 +10,7 @@ import codecs  # noqa: F401
 import collections  # noqa: F401
 import contextvars  # noqa: F401
 import ctypes  # noqa: F401
+import dis  # noqa: F401
 import errno  # noqa: F401
 import faulthandler  # noqa: F401
 import fcntl  # noqa: F401
@@ -20,10 +21,13 @@ import hmac  # noqa: F401
 import importlib  # noqa: F401
 import inspect  # noqa: F401
 import io  # noqa: F401
+import itertools  # noqa: F401
 import json  # noqa: F401
 import linecache  # noqa: F401
 import operator  # noqa: F401
+import marshal  # noqa: F401
 import os  # noqa: F401
+import pickle  # noqa: F401
 import re  # noqa: F401
 import resource  # noqa: F401
 import select  # noqa: F401
