@@ -158,7 +158,7 @@ class CellTest(NurseryTest):
 
     def test_environment_and_directory_are_those_of_the_spawn(self):
         self.assertEqual(self.run_ok('import os\nsorted(os.environ), os.getcwd()')['value'],
-                         repr((['HOLDFAST_KERNEL', 'HOME', 'LANG', 'PATH'], os.path.realpath(self.home))))
+                         repr((['HOLDFAST_KERNEL', 'HOME', 'LANG', 'MPLBACKEND', 'PATH'], os.path.realpath(self.home))))
 
     def test_a_module_in_the_working_directory_shadows_nothing_of_the_kernel(self):
         with open(os.path.join(self.home, 'json.py'), 'w') as file:

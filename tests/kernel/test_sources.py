@@ -75,7 +75,7 @@ class SourceTest(NurseryTest):
                          repr('class D:\n    a: int = 1\n'))
 
     def test_a_class_that_no_cell_wrote_has_no_source(self):
-        self.assertEqual(self.kernel.run('import inspect\nT = type("T", (), {})\ninspect.getsource(T)')['error']['name'], 'OSError')
+        self.assertIn(self.kernel.run('import inspect\nT = type("T", (), {})\ninspect.getsource(T)')['error']['name'], ('OSError', 'TypeError'))
 
     def test_a_cleared_line_cache_costs_the_lines_and_nothing_else(self):
         self.run_ok('import linecache; linecache.clearcache()')

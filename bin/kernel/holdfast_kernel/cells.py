@@ -7,7 +7,7 @@ import asyncio
 import builtins
 
 from . import source as sources
-from . import tracebacks, values
+from . import figures, tracebacks
 from .awaiting import Awaiting
 from .execution import current
 from .interrupts import CELL_PREFIX, door
@@ -57,11 +57,12 @@ async def _execute_awaiting(statements, expression, namespace):
 
 
 class Runner:
-    __slots__ = ('_namespace', '_interrupts', '_sources', 'awaiting')
+    __slots__ = ('_namespace', '_interrupts', '_displays', '_sources', 'awaiting')
 
-    def __init__(self, namespace, interrupts):
+    def __init__(self, namespace, interrupts, displays):
         self._namespace = namespace
         self._interrupts = interrupts
+        self._displays = displays
         self._sources = tracebacks.Sources()
         self.awaiting = Awaiting()
 
@@ -115,12 +116,20 @@ class Runner:
         execution.outcome = outcome
 
     def _ended(self, value):
-        if value is None:
-            return Outcome('ok')
-        builtins._ = value
-        return Outcome('ok', values.value_text(value))
+        text = None
+        if value is not None:
+            builtins._ = value
+            text = self._displays.value_text(value)
+        if figures.may_be_open():
+            self._displays.show_figures()
+        return Outcome('ok', text)
 
     def _failed(self, execution, error, tb):
+        if figures.may_be_open():
+            try:
+                self._displays.show_figures()
+            except BaseException:
+                pass  # that error was the first
         for _attempt in range(3):  # a describing __str__ may itself be interrupted
             try:
                 return self._describe(execution, error, tb)

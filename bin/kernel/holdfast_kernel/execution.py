@@ -13,7 +13,7 @@ current = ContextVar('holdfast_cell', default=None)  # the Execution whose code 
 
 class Execution:
     __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'background_after', 'leaves', 'started_at', 'began', 'deadline', 'kill_at',
-                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'displays', 'display_count')
+                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'display_count', 'is_done')
 
     def __init__(self, message):
         get = message.get
@@ -39,8 +39,8 @@ class Execution:
         self.task = None  # its asyncio task, if it awaits
         self.outcome = None  # how its task ended
         self.output = None  # what is counted of its output
-        self.displays = None  # messages of displays not sent yet; a list once there was one
         self.display_count = 0
+        self.is_done = False  # its `done` was made
 
     @property
     def is_interrupt_due(self):

@@ -26,9 +26,10 @@ def _milliseconds():
 
 
 class Kernel:
-    def __init__(self, spec, descriptors, output, streams, runner, interrupts, spool, log):
+    def __init__(self, spec, descriptors, output, displays, streams, runner, interrupts, spool, log):
         self._descriptors = descriptors
         self._output = output
+        self._displays = displays
         self._streams = streams
         self._runner = runner
         self._interrupts = interrupts
@@ -61,7 +62,7 @@ class Kernel:
     def use_link(self, link):
         self._link = link
         self._window = link.window
-        self._pump = Pump(self._output, link.window, self.poller)
+        self._pump = Pump(self._output, self._displays, link.window, self.poller)
 
     def turn(self, patience):
         """Runs the cells that wait, then waits for events and serves them: `patience` seconds at most, or None."""
@@ -154,12 +155,13 @@ class Kernel:
     def _finish(self, execution, outcome, **more):
         """Makes the `done` of a cell and what has to precede it, ready to be sent."""
         duration = monotonic() - execution.began
+        execution.is_done = True
         counted = self._output.finish(execution.output)
-        if self._output.has_unsent():
+        if self._output.has_unsent() or self._displays.has_pending():
             self._pump.pump(limits.WINDOW_BYTES)
         message = {'type': 'done', 'cell': execution.cell, 'generation': execution.generation, 'status': outcome.status,
                    'value': outcome.value, 'error': outcome.error, 'exit_code': outcome.exit_code, 'started_at': execution.started_at,
-                   'finished_at': _milliseconds(), 'duration_ms': int(duration * 1000)}
+                   'finished_at': _milliseconds(), 'duration_ms': int(duration * 1000), 'displays': execution.display_count}
         message.update(counted)
         message.update(more)
         payload = frames.to_payload(message)

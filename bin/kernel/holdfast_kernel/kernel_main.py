@@ -9,9 +9,10 @@ import sys
 import time
 import types
 
-from . import by_value, failpoints, handshake, import_hooks, inspecting, limits, log, system
+from . import by_value, failpoints, figures, handshake, import_hooks, inspecting, limits, log, system
 from .cells import Runner
 from .descriptors import Descriptors
+from .displays import Displays
 from .interrupts import Interrupts
 from .journal import Journal
 from .kernel import Kernel
@@ -25,6 +26,8 @@ _OOM_SCORE_ADJ = 500
 
 inspecting.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
+import_hooks.after_import('matplotlib.pyplot', figures.on_pyplot)
+import_hooks.after_import('IPython.display', lambda module: setattr(module, 'display', builtins.display))
 
 
 def run(spec, listener, pipes):
@@ -79,9 +82,11 @@ def assemble(spec, listener, pipes, own_log, memories, kept=()):
     output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output())
     interrupts = Interrupts()
     streams = Streams(output, interrupts.leave_kernel)
-    runner = Runner(_new_main(), interrupts)
+    displays = Displays(output, interrupts, lambda: kernel.notify_output())
+    displays.install()
+    runner = Runner(_new_main(), interrupts, displays)
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
-    kernel = Kernel(spec, descriptors, output, streams, runner, interrupts, spool, own_log)
+    kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, own_log)
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)
@@ -119,6 +124,7 @@ def _use_environment(spec):
     for name, value in spec['env'].items():
         environment[name] = value
     environment['HOLDFAST_KERNEL'] = spec['kernel']
+    environment.setdefault('MPLBACKEND', figures.BACKEND)
     if 'TZ' in spec['env']:
         time.tzset()
     os.chdir(spec['cwd'])

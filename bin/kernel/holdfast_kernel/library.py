@@ -5,6 +5,7 @@ import _socket  # noqa: F401
 import ast  # noqa: F401
 import asyncio  # noqa: F401
 import atexit  # noqa: F401
+import base64  # noqa: F401
 import builtins  # noqa: F401
 import codecs  # noqa: F401
 import collections  # noqa: F401

@@ -1,4 +1,4 @@
-"""Makes frames of what cells wrote, as far as the window has room; reads their pipes only while there is room.
+"""Makes frames of what cells wrote and displayed, as far as the window has room; reads their pipes only while there is room.
 
 Called by the owner of the link only.
 """
@@ -12,20 +12,23 @@ _STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
 
 
 class Pump:
-    __slots__ = ('_output', '_window', '_poller', '_watched')
+    __slots__ = ('_output', '_displays', '_window', '_poller', '_watched')
 
-    def __init__(self, output, window, poller):
+    def __init__(self, output, displays, window, poller):
         self._output = output
+        self._displays = displays
         self._window = window
         self._poller = poller
         self._watched = set()  # the pipes that the poller watches
 
     def pump(self, limit):
-        """Makes output frames of what the journal holds, up to that many unacked bytes; whether it made any."""
+        """Makes frames of displays and of what the journal holds, up to that many unacked bytes; whether it made any."""
         output, window = self._output, self._window
         made = False
         if not output.is_attached and limit == limits.OUTPUT_WINDOW:
             return made  # what nobody takes stays in the ring: the newest is kept
+        if self._displays.has_pending():
+            made = self._displays.push(window, limit)
         while window.unacked_bytes < limit and output.has_unsent():
             chunk = output.pull()
             if chunk is None:

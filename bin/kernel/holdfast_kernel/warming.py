@@ -97,7 +97,8 @@ class _Surroundings:
         faulthandler.disable()
         os.environ.clear()
         os.umask(0o077)
-        vars(builtins).pop('_', None)
+        for name in ('_', 'display'):
+            vars(builtins).pop(name, None)
         linecache.clearcache()
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):

@@ -1,0 +1,123 @@
+"""`display(...)`, rich last values and figures: numbered per cell, bounded, made into frames for the link's owner to send.
+
+A display that is too large, or for which there is no room, goes without its data: what was left out is named with its size.
+"""
+
+import builtins
+from collections import deque
+
+from . import figures, frames, limits, rich, values
+from .execution import current
+from .output import STDERR, STDOUT
+from .window import WindowFull
+
+
+class Displays:
+    def __init__(self, output, interrupts, notify):
+        """`notify()` tells the link thread that there is something to send."""
+        self._output = output
+        self._interrupts = interrupts
+        self._notify = notify
+        self._pending = deque()  # (payload, payload without data) not sent yet, in order
+        self._pending_bytes = 0
+        self._shown = []  # open figures that this cell displayed already
+        figures.use_show(self.show_figures)
+
+    def install(self):
+        builtins.display = self.display
+
+    def display(self, *objects, raw=False, metadata=None, **_options):
+        """Displays objects: rich representations by MIME type, and always a plain text. `raw`: they are such tables already."""
+        for value in objects:
+            self._display(value, False, raw, metadata)
+        self._interrupts.leave_kernel()
+
+    def value_text(self, value):
+        """The text of a cell's last value, which is displayed if it is rich."""
+        text = values.value_text(value)
+        if rich.is_rich(value):
+            self._display(value, True, False, None, text)
+        return text
+
+    def show_figures(self):
+        """Displays and closes the open figures; at the end of each cell, too."""
+        for figure in figures.open_figures():
+            if not any(figure is one for one in self._shown):
+                self._display(figure, False, False, None)
+            figures.close(figure)
+        self._shown = []
+
+    def _display(self, value, is_main, raw, metadata, text=None):
+        execution = current.get() or self._interrupts.foreground
+        if raw and issubclass(type(value), dict):
+            data, more = rich.raw_bundle(value)
+        else:
+            data, more = rich.bundle(value, self._complain)
+            if figures.is_figure(value):
+                self._shown.append(value)
+        if 'text/plain' not in data:
+            data['text/plain'] = text if text is not None else values.value_text(value) or 'None'
+        if type(metadata) is dict:
+            more = dict(more, **metadata)
+        if execution is None or execution.is_done or self._output.forked or execution.display_count >= limits.DISPLAYS:
+            # Nobody expects a display of that cell any more.
+            return self._output.write(STDOUT, data['text/plain'] + '\n')
+        message = {'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,
+                   'offset': self._output.position(execution.output), 'data': data, 'metadata': more, 'omitted': []}
+        execution.display_count += 1
+        self._queue(message)
+
+    def _complain(self, text):
+        self._output.write(STDERR, text)
+
+    def _queue(self, message):
+        data, omitted = message['data'], message['omitted']
+        sizes = {mime: len(text.encode('utf-8', 'backslashreplace')) for mime, text in data.items()}
+        payload = None
+        while payload is None:
+            if sum(sizes[mime] for mime in data) <= limits.DISPLAY:
+                payload = _payload(message)
+                if len(payload) <= limits.MAX_PAYLOAD:
+                    break
+                payload = None
+            largest = max(data, key=sizes.get)
+            del data[largest]
+            omitted.append({'mime': largest, 'bytes': sizes[largest]})
+        stub = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': sizes[mime]} for mime in data])
+        stub = frames.to_payload(stub)
+        if self._pending_bytes + len(payload) > limits.DISPLAYS_PENDING:
+            payload = stub
+        self._pending_bytes += len(payload)
+        self._pending.append((payload, stub))
+        self._notify()
+
+    # For the link's owner.
+
+    def has_pending(self):
+        return bool(self._pending)
+
+    def push(self, window, limit):
+        """Gives frames to the window, up to that many unacked bytes in it; whether it gave any."""
+        made = False
+        while self._pending and window.unacked_bytes < limit:
+            payload, stub = self._pending.popleft()
+            self._pending_bytes -= len(payload)
+            made = True
+            for one in (payload, stub):
+                try:
+                    window.push(one)
+                    break
+                except WindowFull:
+                    continue
+        return made
+
+
+def _payload(message):
+    try:
+        payload = frames.to_payload(message)
+        if len(payload) <= limits.MAX_PAYLOAD:
+            frames.from_payload(payload)  # not nested too deep
+        return payload
+    except (TypeError, ValueError, RecursionError, frames.BadFrame):
+        message['metadata'] = {}  # all else is text
+        return frames.to_payload(message)
