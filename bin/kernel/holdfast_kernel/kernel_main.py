@@ -18,6 +18,7 @@ from .journal import Journal
 from .kernel import Kernel
 from .link import Link
 from .output import Output
+from .shell import Shell
 from .spool import Spool
 from .streams import Streams
 from .window import Window
@@ -84,7 +85,9 @@ def assemble(spec, listener, pipes, own_log, memories, kept=()):
     streams = Streams(output, interrupts.leave_kernel)
     displays = Displays(output, interrupts, lambda: kernel.notify_output())
     displays.install()
-    runner = Runner(_new_main(), interrupts, displays)
+    namespace = _new_main()
+    Shell(namespace, interrupts.leave_kernel).install()
+    runner = Runner(namespace, interrupts, displays)
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
     kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, own_log)
     identity = handshake.Identity()

@@ -35,6 +35,7 @@ import select  # noqa: F401
 import signal  # noqa: F401
 import socket  # noqa: F401
 import struct  # noqa: F401
+import subprocess  # noqa: F401
 import sys  # noqa: F401
 import time  # noqa: F401
 import traceback  # noqa: F401

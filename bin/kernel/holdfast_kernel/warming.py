@@ -18,7 +18,7 @@ import time
 import types
 import warnings
 
-from . import failpoints, frames, heap, interrupts, kernel_main, last_words, limits, log, nursery, processes, sockets, spawning, system
+from . import failpoints, frames, heap, interrupts, kernel_main, last_words, limits, log, magics, nursery, processes, sockets, spawning, system
 
 _CELLS = ('1+1', 'x = [1, 2]\nx', 'def f(): return {}\nf()', 'print(1)', '1/0', 'x =', '1+1')
 _SHORT = ('1+1',)
@@ -97,7 +97,7 @@ class _Surroundings:
         faulthandler.disable()
         os.environ.clear()
         os.umask(0o077)
-        for name in ('_', 'display'):
+        for name in ('_', 'display', magics.CALL):
             vars(builtins).pop(name, None)
         linecache.clearcache()
         null = os.open(os.devnull, os.O_RDWR)
