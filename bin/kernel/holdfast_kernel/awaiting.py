@@ -6,6 +6,7 @@ Tasks that a cell leaves behind go on whenever a later cell awaits. asyncio is t
 
 import asyncio
 import contextvars
+import selectors
 from collections.abc import Coroutine
 from asyncio import events
 
@@ -105,6 +106,19 @@ class Awaiting:
                 loop.call_soon_threadsafe(loop.stop)
             except RuntimeError:
                 pass  # closed: it does not run
+
+    def become_forked_child(self):
+        """In a child of a fork in a cell: what runs goes on, all else that waits on the loop is the parent's alone, as is its selector."""
+        loop = self._loop
+        if loop is None:
+            return
+        try:
+            loop._ready.clear()
+            loop._scheduled.clear()
+            loop._selector = selectors.DefaultSelector()
+            loop._make_self_pipe()
+        except Exception:
+            self._forget()
 
     def _usable_loop(self):
         loop = self._loop

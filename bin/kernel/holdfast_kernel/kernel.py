@@ -106,16 +106,14 @@ class Kernel:
         self._thread.lend()
         outcome = self._runner.run(execution, self._is_wanted)
         while outcome is None and not execution.leaves:
-            self._thread.take_back()
+            self._take_back(None)
             self._finish_background()
             self._thread.lend()
             outcome = self._runner.go_on(execution, self._is_wanted)
         if outcome is None:
             self._background[execution.cell] = execution
         interrupts.end()
-        if self._forked:
-            self._end_forked_child(outcome)
-        self._thread.take_back()
+        self._take_back(outcome)
         system.keep_recursion_usable()
         if outcome is not None:
             self._finish(execution, outcome)
@@ -140,15 +138,20 @@ class Kernel:
         self._check_descriptors()
         self._thread.lend()
         self._runner.go_on(None, self._is_wanted)
-        self._thread.take_back()
+        self._take_back(None)
         self._finish_background()
         self._link.flush()
 
+    def _take_back(self, outcome):
+        """The main thread is the owner of the link again. A child of a fork in a cell ends here, with the outcome of that cell."""
+        if self._forked:
+            ended = [outcome] + [one.outcome for one in self._background.values()]
+            self._end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))
+        self._thread.take_back()
+
     def _finish_background(self):
-        """Those of the background that have ended. In a forked child one of them has ended."""
+        """Makes the `done` of those that have ended in the background."""
         for execution in [one for one in self._background.values() if one.outcome is not None]:
-            if self._forked:
-                self._end_forked_child(execution.outcome)
             del self._background[execution.cell]
             self._finish(execution, execution.outcome)
 
@@ -362,6 +365,7 @@ class Kernel:
         self._output.become_forked_child()
         self._link.abandon()
         self._thread.abandon()
+        self._runner.awaiting.become_forked_child()
         for fd in self._output.pipe_fds() + [self._descriptors.directory_fd]:
             try:
                 os.close(fd)

@@ -32,6 +32,7 @@ import pickle  # noqa: F401
 import re  # noqa: F401
 import resource  # noqa: F401
 import select  # noqa: F401
+import selectors  # noqa: F401
 import signal  # noqa: F401
 import socket  # noqa: F401
 import struct  # noqa: F401
