@@ -163,7 +163,6 @@ class OddCellsTest(SharedDaemonCase):
 
         self.assert_ok(result, "7")
 
-    @unittest.expectedFailure  # of a function it can, of a class not yet
     def test_the_source_of_what_a_cell_defined_can_be_read(self):
         self.run_cell("class Shape:\n    sides = 3\ndef area(): return 2\n")
 
@@ -171,7 +170,6 @@ class OddCellsTest(SharedDaemonCase):
 
         self.assert_ok(result, repr("class Shape:\n    sides = 3\ndef area(): return 2\n"))
 
-    @unittest.expectedFailure  # functions of cells are not pickled by value yet: the pool starts its workers again and again
     def test_a_spawn_pool_with_a_function_of_a_cell_works_or_fails_clearly_but_never_hangs(self):
         code = (
             "import multiprocessing\ndef square(x): return x * x\n"

@@ -171,6 +171,12 @@ class AwaitingTest(NurseryTest):
         self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'error')
         self.assertEqual(self.value('await asyncio.sleep(0.001, 5)'), '5')
 
+    def test_child_processes_threads_and_streams_of_asyncio_work(self):
+        self.assertEqual(self.value('import asyncio\np = await asyncio.create_subprocess_shell("echo hi; exit 3", stdout=asyncio.subprocess.PIPE)\n'
+                                    'out = await p.communicate()\nout[0], p.returncode'), "(b'hi\\n', 3)")
+        self.assertEqual(self.value('await asyncio.get_running_loop().run_in_executor(None, lambda: 7)'), '7')
+        self.assertEqual(self.value('r, w = await asyncio.open_unix_connection(sock=__import__("socket").socketpair()[0])\nw.close()\n1'), '1')
+
     def test_exit_in_an_awaiting_cell_ends_it_with_its_code(self):
         done = self.kernel.run('import asyncio\nkept = 1\nawait asyncio.sleep(0)\nraise SystemExit(3)')
         self.assertEqual((done['status'], done['exit_code']), ('exit', 3))

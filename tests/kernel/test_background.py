@@ -165,6 +165,13 @@ class BackgroundTest(NurseryTest):
         self.assertEqual((self.done_of(cell) or self.wait_for('done', cell))['value'], '10')
         self.assertEqual(self.done_of(cell)['stdout']['head'], 'mine\n')
 
+    def test_a_loop_that_a_later_cell_closes_ends_it_with_that_error(self):
+        cell = self.in_background('await asyncio.sleep(60)')
+        self.kernel.run('asyncio.get_event_loop().close()')
+        done = self.done_of(cell) or self.wait_for('done', cell)
+        self.assertEqual((done['status'], done['error']['message']), ('error', 'the event loop was closed by a later cell'))
+        self.assertEqual(self.run_ok('await asyncio.sleep(0, 9)')['value'], '9')
+
     def test_shutdown_interrupts_it_first(self):
         cell = self.in_background('try: await asyncio.sleep(60)\nfinally: print("cleaned up")')
         self.kernel.connection.send({'type': 'shutdown', 'reason': 'test'})

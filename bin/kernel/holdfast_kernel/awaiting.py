@@ -97,6 +97,10 @@ class Awaiting:
             self.is_running = False
         return None
 
+    def is_usable(self, loop):
+        """Whether it will still turn."""
+        return not loop.is_closed() and loop not in _broken
+
     def leave(self):
         """Ends the present run() if its wish is met; called from any thread."""
         self._may_leave = True

@@ -87,13 +87,18 @@ class Runner:
 
     def go_on(self, execution, is_wanted):
         """Awaits a cell, or with None those in the background: as run(). A loop that fails ends all that await."""
+        self._lose(RuntimeError('the event loop was closed by a later cell'), execution)
         failure = self.awaiting.run(execution, is_wanted)
         if failure is not None:
-            lost = list(self._interrupts.background.values())
-            for one in lost if execution is None else lost + [execution]:
-                if one.outcome is None:
-                    one.outcome = self._failed(one, failure, None)
+            self._lose(failure, execution)
         return None if execution is None else execution.outcome
+
+    def _lose(self, failure, execution):
+        """Ends with that error all executions that await on a loop that is of no use any more."""
+        executions = list(self._interrupts.background.values())
+        for one in executions if execution is None else executions + [execution]:
+            if one.outcome is None and not self.awaiting.is_usable(one.task.get_loop()):
+                one.outcome = self._failed(one, failure, None)
 
     def _run_now(self, execution, statements, expression):
         current.set(execution)
