@@ -10,6 +10,7 @@ import selectors
 from collections.abc import Coroutine
 from asyncio import events
 
+from . import limits
 from .execution import current
 from .interrupts import turn
 
@@ -77,6 +78,7 @@ class Awaiting:
         loop = self._usable_loop() if task is None else task.get_loop()
         self._may_leave = False
         self.is_running = True
+        stops = 0
         try:
             while (task is None or not task.done()) and not is_wanted():
                 try:
@@ -90,6 +92,9 @@ class Awaiting:
                     pass  # of a task that nobody waits for: it keeps it
                 if task is None and self._may_leave:
                     break
+                stops += 1
+                if stops > limits.LOOP_STOPS:
+                    raise RuntimeError('the event loop does not run: it returned %d times' % stops)
         except BaseException as error:
             self._forget()
             return error

@@ -130,11 +130,11 @@ class Runner:
         return Outcome('ok', text)
 
     def _failed(self, execution, error, tb):
-        if figures.may_be_open():
-            try:
+        try:
+            if figures.may_be_open():
                 self._displays.show_figures()
-            except BaseException:
-                pass  # that error was the first
+        except BaseException:
+            pass  # the cell's own error was the first
         for _attempt in range(3):  # a describing __str__ may itself be interrupted
             try:
                 return self._describe(execution, error, tb)

@@ -10,6 +10,7 @@ import warnings
 from .interrupts import door
 
 BACKEND = 'agg'
+_modules = sys.modules  # a cell may put something else under that name
 _show = []  # what show() of this process calls
 
 
@@ -30,18 +31,18 @@ def on_pyplot(pyplot):
 
 
 def is_figure(value):
-    module = sys.modules.get('matplotlib.figure')
+    module = _modules.get('matplotlib.figure')
     kind = getattr(module, 'Figure', None)
     return kind is not None and issubclass(type(value), kind)
 
 
 def may_be_open():
-    return 'matplotlib.pyplot' in sys.modules
+    return 'matplotlib.pyplot' in _modules
 
 
 def open_figures():
     """Those that pyplot keeps, in the order of their making."""
-    pyplot = sys.modules.get('matplotlib.pyplot')
+    pyplot = _modules.get('matplotlib.pyplot')
     if pyplot is None:
         return []
     try:
@@ -52,7 +53,7 @@ def open_figures():
 
 def close(figure):
     try:
-        sys.modules['matplotlib.pyplot'].close(figure)
+        _modules['matplotlib.pyplot'].close(figure)
     except Exception:
         pass
 

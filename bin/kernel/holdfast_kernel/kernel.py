@@ -136,6 +136,7 @@ class Kernel:
     def _await_background(self):
         """Nothing is to be run: the cells in the background have the main thread, the link thread serves the link."""
         self._check_descriptors()
+        self._interrupts.install()
         self._thread.lend()
         self._runner.go_on(None, self._is_wanted)
         self._take_back(None)

@@ -121,8 +121,8 @@ class Output:
                 self._read_pipe(fd, True)
             return cell.size
 
-    def finish(self, cell):
-        """The end of a cell: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
+    def finish(self, cell=None):
+        """The end of a cell, or of the present one: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
             for fd, _events in self._poll.poll(0):
                 self._read_pipe(fd, False)
@@ -130,6 +130,7 @@ class Output:
                 for stream, decoder in self._decoders.items():
                     self._put(stream, decoder.decode(b'', True).encode(), False)
                 self._decoders.clear()
+            cell = cell or self._cell
             return {'stdout': cell.parts(STDOUT), 'stderr': cell.parts(STDERR), 'output_bytes': cell.size}
 
     def _read_pipe(self, fd, may_wait):

@@ -25,13 +25,16 @@ class Sources:
 
     def add(self, filename, source):
         lines = [line + '\n' for line in source.split('\n')]  # not splitlines(): the compiler knows no other end of a line
-        linecache.cache[filename] = (len(source), None, lines, filename)
-        self._sizes[filename] = len(source)
-        self._total += len(source)
-        while self._total > limits.SOURCES and len(self._sizes) > 1:
-            oldest, size = self._sizes.popitem(False)
-            self._total -= size
-            linecache.cache.pop(oldest, None)
+        try:
+            linecache.cache[filename] = (len(source), None, lines, filename)
+            self._sizes[filename] = len(source)
+            self._total += len(source)
+            while self._total > limits.SOURCES and len(self._sizes) > 1:
+                oldest, size = self._sizes.popitem(False)
+                self._total -= size
+                linecache.cache.pop(oldest, None)
+        except Exception:
+            pass  # a cell put something else there: tracebacks go without lines
 
 
 def describe(error, tb):
