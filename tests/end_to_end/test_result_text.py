@@ -85,7 +85,7 @@ class ResultTextTest(DaemonCase):
         self.assertEqual(skipped, "[cell c2: interrupted before it started]")
 
     def test_the_last_state_of_a_progress_bar_is_shown(self):
-        code = "import sys\nfor percent in range(101):\n    sys.stderr.write(f'\\r{percent:3}% |\\x1b[32m#\\x1b[0m|')\nsys.stderr.write('\\n')"
+        code = "import sys\nfor percent in range(101):\n    sys.stderr.write(f'\\r{percent:3}% |\\x1b[32m#\\x1b[0m|')\nprint(file=sys.stderr)"
 
         self.assertRegex(self.text_of(code, cell="c1"), r"^100% \|#\|\n\[cell c1: ok in [0-9.]+ s\]$")
 
