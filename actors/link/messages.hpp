@@ -38,6 +38,13 @@ struct interrupt {
   interrupt_reason reason = interrupt_reason::interrupt;
 };
 
+/// Asks a kernel for something beside its cells; answered by `answer` with the same id.
+struct request {
+  std::string id;
+  std::string what;                           // variables
+  std::map<std::string, std::string> fields;  // what it takes besides
+};
+
 /// To a kernel: it ends, a running cell first. To a nursery: it ends once it is childless.
 struct shutdown {
   std::string reason;
@@ -89,6 +96,38 @@ struct done {
   captured err;
   std::uint64_t output_bytes = 0;  // of the combined text
   bool kernel_ended = false;       // the kernel killed itself right after this to end the cell
+};
+
+/// Something to show beside the output. Of binary types `data` is base64.
+struct display {
+  struct part {
+    std::string mime;
+    std::string data;
+    friend bool operator==(part const&, part const&) = default;
+  };
+  struct left_out {
+    std::string mime;
+    std::uint64_t bytes = 0;
+    friend bool operator==(left_out const&, left_out const&) = default;
+  };
+  cell_id cell;
+  std::uint64_t index = 0;   // its number in the cell, from 0
+  bool is_main = false;      // of the last expression's value
+  std::uint64_t offset = 0;  // where it stands in the cell's combined output
+  std::vector<part> data;
+  std::string metadata;  // a JSON object as text
+  std::vector<left_out> omitted;  // too large to be sent
+};
+
+/// To a request: what was asked for, or why not.
+struct answered {
+  std::string id;
+  struct refusal {
+    std::string kind;  // busy, not_found or failed
+    std::string message;
+  };
+  std::optional<refusal> error;
+  std::string body;  // the whole payload: a JSON object as text, with the fields of that request's answer
 };
 
 /// The other end could not read a frame of ours.
@@ -153,8 +192,8 @@ struct exited {
   unix_ms at = 0;
 };
 
-using to_kernel = std::variant<execute, interrupt, shutdown>;
-using from_kernel = std::variant<started, output, done, bad_frame>;
+using to_kernel = std::variant<execute, interrupt, request, shutdown>;
+using from_kernel = std::variant<started, output, display, done, answered, bad_frame>;
 using to_nursery = std::variant<spawn, kill, shutdown>;
 using from_nursery = std::variant<spawned, spawn_failed, exited>;
 
@@ -169,9 +208,12 @@ tl::expected<exited, std::string> parse_exit_file(std::string_view text);
 /// One payload as text: valid UTF-8, also when a field is not.
 std::string to_json(execute const& message);
 std::string to_json(interrupt const& message);
+std::string to_json(request const& message);
 std::string to_json(shutdown const& message);
 std::string to_json(started const& message);
 std::string to_json(output const& message);
+std::string to_json(display const& message);
+std::string to_json(answered const& message);  // its body
 std::string to_json(done const& message);
 std::string to_json(bad_frame const& message);
 std::string to_json(spawn const& message);

@@ -1,6 +1,8 @@
 // messages.hpp, text -> value.
 #include <limits>
 
+#include <boost/json/serialize.hpp>
+
 #include "actors/link/json_reader.hpp"
 #include "actors/link/messages.hpp"
 #include "actors/link/messages_words.hpp"
@@ -96,6 +98,60 @@ done read_done(json_fields& in, std::string& problem) {
   return message;
 }
 
+/// Calls `read` with the fields of every object in the list `key`.
+template <class Read>
+void each_object(json_fields& in, std::string_view key, std::string& problem, Read read) {
+  auto const* items = in.list(key);
+  if (!items) return;
+  for (auto const& item : *items) {
+    auto const* found = item.if_object();
+    if (!found) return in.fail(key, "a list of something else", "a list of objects");
+    json_fields fields{*found, key, problem};
+    read(fields);
+  }
+}
+
+/// Calls `read` with key and text of every entry of the object `key`.
+template <class Read>
+void each_text(json_fields& in, std::string_view key, std::string& problem, Read read) {
+  auto const* entries = in.object(key);
+  if (!entries) return;
+  json_fields fields{*entries, key, problem};
+  for (auto const& entry : *entries) {
+    std::string_view const name{entry.key().data(), entry.key().size()};
+    read(std::string(name), fields.text(name));
+  }
+}
+
+display read_display(json_fields& in, std::string& problem) {
+  display message;
+  message.cell.text = in.text("cell");
+  message.index = in.number("index");
+  message.is_main = in.flag("main");
+  message.offset = in.number("offset");
+  each_text(in, "data", problem, [&](std::string mime, std::string data) {
+    message.data.push_back({std::move(mime), std::move(data)});
+  });
+  if (auto const* metadata = in.object("metadata")) message.metadata = boost::json::serialize(*metadata);
+  each_object(in, "omitted", problem, [&](json_fields& item) {
+    auto mime = item.text("mime");
+    message.omitted.push_back({std::move(mime), item.number("bytes")});
+  });
+  return message;
+}
+
+answered read_answered(json_fields& in, std::string& problem) {
+  answered message;
+  message.id = in.text("id");
+  if (auto const* found = in.optional_object("error")) {
+    json_fields fields{*found, "error", problem};
+    message.error = answered::refusal{fields.text("kind"), fields.text("message")};
+  }
+  return message;
+}
+
+request read_request(json_fields& in, std::string&) { return {in.text("id"), in.text("what"), {}}; }
+
 bad_frame read_bad_frame(json_fields& in, std::string&) {
   bad_frame message;
   message.seq = in.number("seq");
@@ -110,10 +166,7 @@ spawn read_spawn(json_fields& in, std::string& problem) {
   message.home = in.text("home");
   message.directory = in.text("directory");
   message.cwd = in.text("cwd");
-  if (auto const* entries = in.object("env")) {
-    json_fields fields{*entries, "env", problem};
-    for (auto const& entry : *entries) message.env.emplace(entry.key(), fields.text({entry.key().data(), entry.key().size()}));
-  }
+  each_text(in, "env", problem, [&](std::string name, std::string value) { message.env.emplace(std::move(name), std::move(value)); });
   message.grace_ms = in.number("grace_ms");
   message.first_grace_ms = in.number("first_grace_ms");
   message.interrupt_grace_ms = in.number("interrupt_grace_ms");
@@ -136,19 +189,6 @@ spawn_failed read_spawn_failed(json_fields& in, std::string&) {
   message.kernel.text = in.text("kernel");
   message.message = in.text("message");
   return message;
-}
-
-/// Calls `read` with the fields of every object in the list `key`.
-template <class Read>
-void each_object(json_fields& in, std::string_view key, std::string& problem, Read read) {
-  auto const* items = in.list(key);
-  if (!items) return;
-  for (auto const& item : *items) {
-    auto const* found = item.if_object();
-    if (!found) return in.fail(key, "a list of something else", "a list of objects");
-    json_fields fields{*found, key, problem};
-    read(fields);
-  }
 }
 
 exited read_exited(json_fields& in, std::string& problem) {
@@ -206,8 +246,12 @@ tl::expected<Variant, std::string> parse(std::string_view payload, entry<Message
 }  // namespace
 
 tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload) {
-  return parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
-                            entry<started>{"started", read_started}, entry<bad_frame>{"bad_frame", read_bad_frame});
+  auto message = parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
+                            entry<started>{"started", read_started}, entry<display>{"display", read_display},
+                            entry<answered>{"answer", read_answered}, entry<bad_frame>{"bad_frame", read_bad_frame});
+  if (message)
+    if (auto* found = std::get_if<answered>(&*message)) found->body = payload;
+  return message;
 }
 
 tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payload) {
@@ -217,7 +261,7 @@ tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payl
 
 tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload) {
   return parse<to_kernel>(payload, entry<execute>{"execute", read_execute}, entry<interrupt>{"interrupt", read_interrupt},
-                          entry<shutdown>{"shutdown", read_shutdown});
+                          entry<request>{"request", read_request}, entry<shutdown>{"shutdown", read_shutdown});
 }
 
 tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload) {

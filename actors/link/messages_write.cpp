@@ -49,6 +49,13 @@ std::string to_json(interrupt const& message) {
   return json_writer{"interrupt"}.text("cell", message.cell.text).text("reason", word_of(reason_words, message.reason)).take();
 }
 
+std::string to_json(request const& message) {
+  json_writer out{"request", usual_bytes};
+  out.text("id", message.id).text("what", message.what);
+  for (auto const& [key, value] : message.fields) out.text(key, value);
+  return out.take();
+}
+
 std::string to_json(shutdown const& message) { return json_writer{"shutdown"}.text("reason", message.reason).take(); }
 
 std::string to_json(started const& message) {
@@ -67,6 +74,33 @@ std::string to_json(output const& message) {
       .text("text", message.text)
       .take();
 }
+
+std::string to_json(display const& message) {
+  std::size_t expected = usual_bytes + message.metadata.size();
+  for (auto const& each : message.data) expected += each.mime.size() + each.data.size() * 5 / 4;
+  std::string data = "{";
+  data.reserve(expected);
+  for (auto const& each : message.data) {
+    if (data.size() > 1) data += ',';
+    append_json_string(data, each.mime);
+    data += ':';
+    append_json_string(data, each.data);
+  }
+  data += '}';
+  return json_writer{"display", expected}
+      .text("cell", message.cell.text)
+      .number("index", message.index)
+      .flag("main", message.is_main)
+      .number("offset", message.offset)
+      .json("data", data)
+      .json("metadata", message.metadata)
+      .json("omitted", json_list(message.omitted, [](display::left_out const& each) {
+              return json_writer{}.text("mime", each.mime).number("bytes", each.bytes).take();
+            }))
+      .take();
+}
+
+std::string to_json(answered const& message) { return message.body; }
 
 std::string to_json(done const& message) {
   json_writer out{"done", 2 * usual_bytes};

@@ -45,7 +45,7 @@ TEST_CASE("a message with a missing or wrong field is refused by name") {
 
 TEST_CASE("a type that nobody sends is refused by name") {
   CHECK(error_of(R"({"type":"execute"})") ==
-        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or bad_frame");
+        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or display or answer or bad_frame");
   CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 200);
 }
 
@@ -159,4 +159,35 @@ TEST_CASE("an exit file is read without a type") {
   CHECK_FALSE(found->signal);
   CHECK(parse_exit_file(R"({"kernel":"k-1","pid":0})").error() ==
         "cannot read exit file: field \"pid\" is 0, wanted an integer from 1 to 2147483647");
+}
+
+TEST_CASE("a display keeps its parts, its metadata as text and what was left out") {
+  auto const message = parse_from_kernel(
+      R"({"type":"display","cell":"c","index":2,"main":true,"offset":7,"data":{"text/plain":"x","image/png":"AAAA"},)"
+      R"("metadata":{"width":[1,2]},"omitted":[{"mime":"text/html","bytes":5000000}]})");
+
+  REQUIRE(message);
+  auto const& shown = std::get<display>(*message);
+  CHECK(shown.cell.text == "c");
+  CHECK(shown.index == 2);
+  CHECK(shown.is_main);
+  CHECK(shown.offset == 7);
+  CHECK(shown.data == std::vector<display::part>{{"text/plain", "x"}, {"image/png", "AAAA"}});
+  CHECK(shown.metadata == R"({"width":[1,2]})");
+  CHECK(shown.omitted == std::vector<display::left_out>{{"text/html", 5'000'000}});
+  CHECK(std::get<display>(*parse_from_kernel(to_json(shown))).data == shown.data);
+}
+
+TEST_CASE("an answer keeps its whole body beside its id and refusal") {
+  std::string const body = R"({"type":"answer","id":"r-1","error":{"kind":"busy","message":"a cell runs"},"more":[1]})";
+  auto const message = parse_from_kernel(body);
+
+  REQUIRE(message);
+  auto const& said = std::get<answered>(*message);
+  CHECK(said.id == "r-1");
+  REQUIRE(said.error);
+  CHECK(said.error->kind == "busy");
+  CHECK(said.body == body);
+  CHECK(to_json(request{"r-1", "variables", {{"path", "a\"b"}}}) ==
+        R"({"type":"request","id":"r-1","what":"variables","path":"a\"b"})");
 }

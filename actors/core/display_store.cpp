@@ -1,0 +1,132 @@
+#include "actors/core/display_store.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+#include "actors/base/defaults.hpp"
+#include "actors/base/home.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<link::display> read_file(fs::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto parsed = link::parse_from_kernel(std::move(text).str());
+  if (!parsed) return std::nullopt;
+  auto* found = std::get_if<link::display>(&*parsed);
+  return found ? std::optional(std::move(*found)) : std::nullopt;
+}
+
+/// Text in the protocol; all other types are base64.
+bool is_text(std::string_view mime) {
+  constexpr std::array<std::string_view, 4> others = {"image/svg+xml", "application/json", "application/javascript",
+                                                      "application/xml"};
+  return mime.starts_with("text/") || std::find(others.begin(), others.end(), mime) != others.end();
+}
+
+/// Moves the parts that `is_kept` does not want from data to omitted.
+template <class Kept>
+void leave_out(link::display& shown, Kept is_kept) {
+  std::vector<link::display::part> kept;
+  for (auto& part : shown.data)
+    if (is_kept(part))
+      kept.push_back(std::move(part));
+    else
+      shown.omitted.push_back({part.mime, size_of(part)});
+  shown.data = std::move(kept);
+}
+
+}  // namespace
+
+fs::path display_file(fs::path const& directory, std::uint64_t index) { return directory / std::to_string(index); }
+
+std::uint64_t size_of(link::display::part const& part) {
+  if (is_text(part.mime)) return part.data.size();
+  auto const padding = part.data.size() - std::min(part.data.size(), part.data.find_last_not_of('=') + 1);
+  return part.data.size() / 4 * 3 - std::min<std::size_t>(padding, 2);
+}
+
+bool display_store::keep(link::display shown) {
+  load();
+  if (shown.index >= defaults::displays_most) return false;
+  (void)make_private_directories(directory_);
+  auto const path = display_file(directory_, shown.index);
+  auto const whole = link::to_json(shown);
+  std::ofstream file(path.string() + ".new", std::ios::binary | std::ios::trunc);
+  file << whole;
+  file.close();
+  std::error_code problem;
+  if (file) fs::rename(path.string() + ".new", path, problem);
+  auto const is_written = file && !problem;
+  leave_out(shown, [&](auto const& part) { return is_written && part.data.size() <= defaults::inline_display; });
+  kept_.insert_or_assign(shown.index, std::move(shown));
+  return is_written;
+}
+
+void display_store::load() {
+  if (std::exchange(is_loaded_, true)) return;
+  std::error_code problem;
+  for (auto const& entry : fs::directory_iterator(directory_, problem)) {
+    auto found = read_file(entry.path());
+    if (!found) continue;  // half written when the daemon died: the kernel sends it again
+    leave_out(*found, [](auto const& part) { return part.data.size() <= defaults::inline_display; });
+    kept_.insert_or_assign(found->index, std::move(*found));
+  }
+}
+
+std::vector<link::display> display_store::inline_ones() {
+  load();
+  std::vector<link::display> shown;
+  std::size_t left = defaults::inline_displays;
+  for (auto const& [index, each] : kept_) {
+    shown.push_back(each);
+    leave_out(shown.back(), [&](auto const& part) {
+      if (part.data.size() > left) return false;
+      left -= part.data.size();
+      return true;
+    });
+  }
+  return shown;
+}
+
+result<std::string> read_display(fs::path const& directory, std::uint64_t index, std::string const& mime) {
+  auto const found = read_file(display_file(directory, index));
+  if (!found) return fail(error_code::not_found, "no display " + std::to_string(index) + "; the cell's result lists its displays");
+  std::string there;
+  for (auto const& part : found->data) {
+    if (part.mime == mime)
+      return link::json_writer({}, part.data.size() + 64).text("mime", mime).text("data", part.data).number("bytes", size_of(part)).take();
+    there += (there.empty() ? "" : ", ") + part.mime;
+  }
+  return fail(error_code::not_found,
+              "display " + std::to_string(index) + " has no " + mime + "; it has " + (there.empty() ? "nothing that fits" : there));
+}
+
+std::string display_json(link::display const& shown) {
+  std::string data = "{";
+  for (auto const& part : shown.data) {
+    if (data.size() > 1) data += ',';
+    link::append_json_string(data, part.mime);
+    data += ':';
+    link::append_json_string(data, part.data);
+  }
+  data += '}';
+  link::json_writer out({}, data.size() + 128);
+  out.number("index", shown.index).flag("main", shown.is_main).number("offset", shown.offset).json("data", data);
+  out.json("metadata", shown.metadata.empty() ? "{}" : shown.metadata);
+  out.json("omitted", link::json_list(shown.omitted, [](link::display::left_out const& each) {
+             return link::json_writer{}.text("mime", each.mime).number("bytes", each.bytes).take();
+           }));
+  return out.take();
+}
+
+}  // namespace holdfast::core
