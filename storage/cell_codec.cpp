@@ -34,6 +34,7 @@ void cell_codec::write(byte_writer& out, row const& from) {
   out.u64(from.generation);
   out.u64(from.output_bytes);
   out.u32(from.requeues);
+  out.u32(from.displays);
   out.text(from.kernel.text);
   out.text(from.source);
   out.text(from.result);
@@ -52,6 +53,7 @@ void cell_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.generation = value.u64();
   into.output_bytes = value.u64();
   into.requeues = value.u32();
+  into.displays = value.u32();
   into.kernel.text = value.text();
   into.source = value.text();
   into.result = value.text();

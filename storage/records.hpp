@@ -65,6 +65,7 @@ struct cell_record {
   unix_ms finished_at = 0;
   std::int64_t timeout_ms = 0;  // 0: none
   std::uint64_t output_bytes = 0;
+  std::uint32_t displays = 0;
   std::string result;  // the final result object as JSON text, empty until then
 };
 

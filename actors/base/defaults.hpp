@@ -40,6 +40,7 @@ inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started 
 inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
+inline constexpr milliseconds request_deadline = 5s;  // for a kernel's answer to what it is asked beside cells
 inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
 inline constexpr milliseconds home_check = 500ms;    // how often a gateway looks whether its home is still there: one stat
@@ -60,6 +61,9 @@ inline constexpr std::size_t stream_tail = 16 * kib;            // kept of its e
 inline constexpr std::size_t text_limit_least = 256;            // of a result's text: its first and its last line always fit
 inline constexpr std::size_t text_limit_most = 1 * mib;         // a model reads no more
 inline constexpr std::size_t text_window_least = 64 * kib;      // raw output looked at for each end of a text, four times its limit
+inline constexpr std::size_t inline_display = 1 * mib;          // of one type of a display in a result; the rest by cell.display
+inline constexpr std::size_t inline_displays = 4 * mib;         // of all displays in a result
+inline constexpr std::uint64_t displays_most = 256;             // of one cell; later ones are dropped
 inline constexpr std::size_t value_limit = 64 * kib;            // of the repr of a last expression
 inline constexpr std::size_t tombstones_per_session = 100'000;  // of expired cells; older ones are forgotten
 inline constexpr std::size_t list_limit = 100;                  // rows of a list when no limit is named

@@ -68,6 +68,14 @@ struct read_output {
   std::uint64_t offset = 0;
   std::size_t limit = 65'536;
 };
+/// Answers {mime, data, bytes} of one display of a cell. Errors: 1001 1003.
+struct read_display {
+  cell_id cell;
+  std::uint64_t index = 0;
+  std::string mime;
+};
+/// Answers {items, next} of the kernel's variables; none without a kernel. Errors: 1001, 1004 (a cell runs), 1008.
+struct list_variables {};
 /// Ends a running or queued cell (none named: the foreground one); answers with its result when final. Errors: 1001.
 struct interrupt_cell {
   std::optional<cell_id> cell;
@@ -83,7 +91,8 @@ struct close_session {};
 struct session_call {
   reply_to from;
   session_key key;
-  std::variant<run_cell, get_cell, wait_cell, list_cells, read_output, interrupt_cell, get_session, reset_session, close_session>
+  std::variant<run_cell, get_cell, wait_cell, list_cells, read_output, read_display, list_variables, interrupt_cell, get_session,
+               reset_session, close_session>
       what;
 };
 

@@ -1,7 +1,7 @@
 #include "actors/core/display_store.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <fstream>
 #include <sstream>
 
@@ -98,7 +98,7 @@ std::vector<link::display> display_store::inline_ones() {
   return shown;
 }
 
-result<std::string> read_display(fs::path const& directory, std::uint64_t index, std::string const& mime) {
+result<std::string> display_data(fs::path const& directory, std::uint64_t index, std::string const& mime) {
   auto const found = read_file(display_file(directory, index));
   if (!found) return fail(error_code::not_found, "no display " + std::to_string(index) + "; the cell's result lists its displays");
   std::string there;

@@ -38,7 +38,7 @@ class display_store {
 std::filesystem::path display_file(std::filesystem::path const& directory, std::uint64_t index);
 
 /// `{mime, data, bytes}` of one display file as JSON text; not_found names what there is.
-result<std::string> read_display(std::filesystem::path const& directory, std::uint64_t index, std::string const& mime);
+result<std::string> display_data(std::filesystem::path const& directory, std::uint64_t index, std::string const& mime);
 
 /// A display as results and notifications show it: index, main, offset, data, metadata, omitted.
 std::string display_json(link::display const& shown);

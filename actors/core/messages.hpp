@@ -150,6 +150,13 @@ struct read_remains {
 struct remains_found {
   remains left;
 };
+/// Reads one display of a cell from its directory; `to` is answered with it.
+struct read_display_file {
+  reply_to to;
+  std::string directory;  // absolute
+  std::uint64_t index = 0;
+  std::string mime;
+};
 /// Removes a directory tree of ours; no answer.
 struct remove_tree {
   std::string path;
@@ -173,4 +180,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::commit_to_disk)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::disk_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_remains)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remains_found)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_display_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remove_tree)

@@ -1,6 +1,7 @@
 #include "actors/core/result_json.hpp"
 
 #include "actors/base/clock.hpp"
+#include "actors/core/display_store.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -80,7 +81,7 @@ std::string result_json(result_facts const& facts) {
   out.number("stdout_bytes", facts.out.bytes).number("stderr_bytes", facts.err.bytes);
   out.flag("stdout_truncated", !whole(facts.out)).flag("stderr_truncated", !whole(facts.err));
   text_or_null(out, "value", facts.value);
-  out.json("displays", "[]");
+  out.json("displays", link::json_list(facts.displays, display_json));
   if (facts.error)
     out.json("error", error_json(*facts.error));
   else

@@ -38,6 +38,7 @@ struct result_facts {
   storage::cell_record row;
   link::captured out, err;
   std::optional<std::string> value;
+  std::vector<link::display> displays;  // as they are shown inline
   std::optional<link::cell_error> error;
   std::optional<std::int64_t> exit_code;
   std::optional<death_facts> death;

@@ -31,6 +31,16 @@ std::filesystem::path session_state::output_file(storage::cell_record const& cel
   return shared->settings.home / "output" / std::to_string(cell.session) / std::to_string(cell.number);
 }
 
+std::filesystem::path session_state::display_directory(storage::cell_record const& cell) const {
+  return shared->settings.home / "output" / std::to_string(cell.session) / (std::to_string(cell.number) + ".displays");
+}
+
+live_cell session_state::make_live(storage::cell_record row, storage::outbox_record outbox) const {
+  output_log output(output_file(row), defaults::output_kept);
+  display_store displays(display_directory(row));
+  return {std::move(row), std::move(outbox), false, {}, {}, {}, std::move(output), std::move(displays), {}};
+}
+
 live_cell* session_state::find(cell_id const& wanted) {
   auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.cell == wanted; });
   return found == cells.end() ? nullptr : &*found;
@@ -58,7 +68,7 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
   std::vector<live_cell> unknown;
   for (auto& record : *open) {
-    live_cell cell{record, {}, false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}};
+    auto cell = make_live(record, {});
     auto outbox = stores.outbox(row_.number, record.number);
     if (outbox && *outbox) cell.outbox = **outbox;
     auto const with_kernel = link && record.kernel == link->kernel;
@@ -115,6 +125,10 @@ void session_state::on_call(session_call& call) {
           on_list(from, what);
         else if constexpr (std::is_same_v<request, read_output>)
           on_read_output(from, what);
+        else if constexpr (std::is_same_v<request, read_display>)
+          on_read_display(from, what);
+        else if constexpr (std::is_same_v<request, list_variables>)
+          on_list_variables(from);
         else if constexpr (std::is_same_v<request, interrupt_cell>)
           on_interrupt(from, what);
         else if constexpr (std::is_same_v<request, get_session>)
@@ -160,6 +174,7 @@ void session_state::on_wake() {
     else if (auto* failed = std::get_if<kernel_start_failed>(&told))
       on_start_failed(*failed);
   }
+  refuse_asked(false);
   auto is_overdue = false;
   for (auto& cell : cells) {
     for (auto& each : cell.waiters)
@@ -198,6 +213,7 @@ void session_state::on_wind_down(bool end_kernels) {
   for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
+  refuse_asked(true);
   if (kernel_ && kernel_->actor) self->send(kernel_->actor, let_go{});
   shared->sessions.erase(row_.key);
   on_retire();

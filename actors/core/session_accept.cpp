@@ -174,8 +174,7 @@ void session_state::record_front() {
   kernel_->row = std::move(link);
   shared->move_later(row_.number, record.number);
 
-  auto& cell = cells.emplace_back(live_cell{
-      record, std::move(outbox), false, {}, {}, {}, output_log(output_file(record), defaults::output_kept), {}});
+  auto& cell = cells.emplace_back(make_live(record, std::move(outbox)));
   auto accepted = std::move(front);
   arrivals.pop_front();
   if (is_strict) {

@@ -59,6 +59,7 @@ result_facts session_state::facts_of(live_cell& cell) const {
   if (cell.row.started_at != 0 || cell.output.end() > 0) {
     facts.out = cell.output.summarize(link::output_stream::out);
     facts.err = cell.output.summarize(link::output_stream::err);
+    facts.displays = cell.displays.inline_ones();
   }
   return facts;
 }
@@ -102,6 +103,13 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
   params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
   to.offset = offset + text.size();
+}
+
+void session_state::notify_display(waiter& to, live_cell const& cell, link::display const& shown) {
+  link::json_writer params({}, 256);
+  write_key(params, row_.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).number("offset", shown.offset);
+  params.json("display", display_json(shown)).number("dropped_bytes", 0);
+  self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
 }
 
 void session_state::finish(storage::cell_record row) {
@@ -149,7 +157,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
   auto record = stored(what.cell);
   if (!record) return answer_error(from, std::move(record.error()));
   if (what.stream) {
-    live_cell past{*record, {}, false, {}, {}, {}, output_log(output_file(*record), defaults::output_kept), {}};
+    auto past = make_live(*record, {});
     waiter to{from, {}, true, what.offset};
     for (;;) {
       auto const page = past.output.read(to.offset, defaults::output_frame_text);

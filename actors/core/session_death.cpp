@@ -145,6 +145,7 @@ void session_state::on_dead(kernel_dead told) {
   }
   auto const last_seen = kernel();
   kernel_->attached = false;
+  refuse_asked(true);
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   for (auto const& each : told.left.journal)
     if (auto* cell = find(each.cell); cell && is_out(*cell)) on_output(*cell, each.stream, each.offset, each.text);

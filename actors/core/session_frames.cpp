@@ -154,6 +154,10 @@ bool session_state::take(std::vector<said> const& frames) {
       take_done(changed, *done);
     } else if (auto* output = std::get_if<link::output>(&what)) {
       if (auto* cell = find(output->cell)) on_output(*cell, output->stream, output->offset, output->text);
+    } else if (auto* shown = std::get_if<link::display>(&what)) {
+      on_display(*shown);
+    } else if (auto* answer = std::get_if<link::answered>(&what)) {
+      on_answered(*answer);
     } else {
       auto const& bad = std::get<link::bad_frame>(what);
       log::warn("bad-frame", "kernel {} could not read our frame {}: {}", kernel_->row.kernel.text, bad.seq, bad.message);
@@ -183,6 +187,7 @@ bool session_state::take(std::vector<said> const& frames) {
     } else {
       auto& cell = cells.front();
       changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
+      changed.row->displays = cell.row.displays;
       cell.row = std::move(*changed.row);
       std::string().swap(cell.outbox.code);
     }
@@ -221,6 +226,8 @@ void session_state::take_done(batch& into, link::done const& frame) {
   facts.out = frame.out;
   facts.err = frame.err;
   facts.value = frame.value;
+  facts.displays = cell->displays.inline_ones();
+  row.displays = static_cast<std::uint32_t>(facts.displays.size());
   facts.error = frame.error;
   facts.exit_code = frame.exit_code;
   facts.notices = notices;
@@ -256,6 +263,20 @@ void session_state::on_output(live_cell& cell, link::output_stream which, std::u
   cell.row.output_bytes = std::max(cell.row.output_bytes, offset + text.size());
   for (auto& each : cell.waiters)
     if (each.stream) notify_output(each, cell, which, offset, text);
+}
+
+/// Kept in its file first; a replay writes the same again and is not told again.
+void session_state::on_display(link::display shown) {
+  auto* cell = find(shown.cell);
+  if (cell == nullptr || !is_out(*cell)) return;
+  auto const is_new = shown.index >= cell->row.displays;
+  auto notified = shown;
+  if (!cell->displays.keep(std::move(shown)))
+    log::warn("display-lost", "display {} of cell {} could not be kept", notified.index, notified.cell.text);
+  if (!is_new) return;
+  cell->row.displays = static_cast<std::uint32_t>(notified.index + 1);
+  for (auto& each : cell->waiters)
+    if (each.stream) notify_display(each, *cell, notified);
 }
 
 /// The kernel keeps the deadline; if it cannot (stopped, or its interpreter held), it is killed some time after. Counted from the send, by

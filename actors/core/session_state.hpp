@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,6 +14,7 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/core/context.hpp"
+#include "actors/core/display_store.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/output_log.hpp"
 #include "actors/core/result_json.hpp"
@@ -49,6 +52,7 @@ struct live_cell {
   std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
   std::vector<waiter> waiters;
   output_log output;
+  display_store displays;
   std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
 };
 
@@ -86,6 +90,12 @@ struct session_state final : session_face {
   bool gone = false;           // closed, its rows erased: nothing is answered but that
   bool row_asked = false;      // its row is on its way to disk
   bool ending_kernel = false;  // the gateway ends, and its kernels with it
+  /// Asked of the kernel beside cells, by id: who hears the answer, and until when it may come.
+  struct asked {
+    std::function<void(result<link::answered>)> then;
+    steady_time until;
+  };
+  std::map<std::string, asked> asked_kernel;
   alarm wake;
 
   // session_face
@@ -117,6 +127,8 @@ struct session_state final : session_face {
   void wake_at(steady_time when) { wake.at(self, when); }
   void publish(std::string_view kind, std::string details) const { shared->events.publish(kind, row_.key, std::move(details)); }
   std::filesystem::path output_file(storage::cell_record const& cell) const;
+  std::filesystem::path display_directory(storage::cell_record const& cell) const;
+  live_cell make_live(storage::cell_record row, storage::outbox_record outbox) const;
   live_cell* find(cell_id const& cell);
 
   // session_accept.cpp
@@ -147,6 +159,7 @@ struct session_state final : session_face {
   void take_started(batch& into, link::started const& frame);
   void take_done(batch& into, link::done const& frame);
   void take_unreadable(batch& into, said const& frame, unreadable const& why);
+  void on_display(link::display shown);
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
   void set_overdue(live_cell& cell);
 
@@ -171,6 +184,14 @@ struct session_state final : session_face {
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 
+  // session_requests.cpp
+  /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` after request_deadline or with the kernel's end.
+  void ask_kernel(link::request what, std::function<void(result<link::answered>)> then);
+  void on_answered(link::answered answer);
+  void refuse_asked(bool all);
+  void on_list_variables(reply_to const& from);
+  void on_read_display(reply_to const& from, read_display const& what);
+
   // session_answers.cpp
   void answer_text(reply_to const& to, std::string text);
   void answer_error(reply_to const& to, error problem);
@@ -179,6 +200,7 @@ struct session_state final : session_face {
   void answer_current(live_cell& cell, reply_to const& to, std::optional<std::string> note = {});
   void add_waiter(live_cell& cell, reply_to const& to, std::optional<std::int64_t> wait_ms, bool stream, std::uint64_t offset);
   void notify_output(waiter& to, live_cell const& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
+  void notify_display(waiter& to, live_cell const& cell, link::display const& shown);
   result_facts facts_without_output(live_cell const& cell) const;
   result_facts facts_of(live_cell& cell) const;
   kernel_facts kernel_facts_of(storage::cell_record const& cell) const;

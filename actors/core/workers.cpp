@@ -12,6 +12,7 @@
 #include "actors/base/caf.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/base/unique_fd.hpp"
+#include "actors/core/display_store.hpp"
 #include "actors/core/leftovers.hpp"
 #include "actors/link/spool.hpp"
 
@@ -125,6 +126,15 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
               log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
           }
           self->send(request.asker, remains_found{std::move(left)});
+        },
+        [=](read_display_file const& request) {
+          auto found = display_data(request.directory, request.index, request.mime);
+          answer made{request.to.connection, request.to.request, {}};
+          if (found)
+            made.outcome = std::move(*found);
+          else
+            made.outcome = tl::unexpected(std::move(found.error()));
+          self->send(request.to.front, std::move(made));
         },
         [=](remove_tree const& request) {
           std::error_code problem;

@@ -77,7 +77,7 @@ front::on_notified output_handler(front::callback_thread& callbacks, run_options
     callbacks.try_post(
         [on_output, params] {
           auto const piece = front::read_output_piece(params);
-          on_output(piece.stream, piece.text, piece.offset);
+          if (!piece.text.empty()) on_output(piece.stream, piece.text, piece.offset);
         },
         params.size());
   };

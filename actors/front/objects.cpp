@@ -25,7 +25,7 @@ std::vector<field> result_fields() {
       boolean("stdout_truncated", "whether `stdout` leaves bytes out: cell.output has them"),
       boolean("stderr_truncated", "the same of `stderr`"),
       or_null(text("value", "bounded repr of a last expression")),
-      list("displays", "any", "always empty: rich values are not shown yet"),
+      list("displays", "display", "what it has shown beside its output"),
       or_null(object("error", "cell error", "the exception that ended it")),
       or_null(integer("exit_code", "that of SystemExit")),
       or_null(object("death", "death", "what became of its kernel, when that ended with it")),
@@ -40,6 +40,17 @@ std::vector<field> result_fields() {
       or_left_out(text("text",
                        "what a model should read, with `text_limit`: losses first, output as it was written without escape sequences, "
                        "traceback or value, the end state last; what is left out is told with its size and where to read on")),
+  };
+}
+
+std::vector<field> display_fields() {
+  return {
+      integer("index", "its number in the cell, from 0"),
+      boolean("main", "whether it is the value of the last expression"),
+      integer("offset", "where it stands in the cell's combined output"),
+      {.name = "data", .type = field_type::map, .of = "string", .sentence = "by type: text, or base64 of a binary type; at most 1 MiB each, 4 MiB in all"},
+      {.name = "metadata", .type = field_type::map, .of = "any", .sentence = "what the value says of itself"},
+      list("omitted", "omitted data", "types whose data is too large to be here: cell.display has those up to 4 MiB"),
   };
 }
 
@@ -139,6 +150,10 @@ std::vector<object_description> cell_objects() {
         boolean("final", "whether the cell has ended")}},
       {"chunk",
        {word("stream", {"stdout", "stderr"}, "where it was written"), integer("offset", "of its first byte"), text("text", "")}},
+      {"display", display_fields()},
+      {"omitted data", {text("mime", "its type"), integer("bytes", "its size, decoded")}},
+      {"display data",
+       {text("mime", "its type"), text("data", "text, or base64 of a binary type"), integer("bytes", "its size, decoded")}},
       {"dropped range", {integer("from", "the first offset"), integer("to", "the offset behind the last")}},
   };
 }
@@ -146,6 +161,9 @@ std::vector<object_description> cell_objects() {
 std::vector<object_description> row_objects() {
   return {
       {"session row", session_fields()},
+      {"variable",
+       {text("name", "its name"), text("type", "its class"), or_null(integer("bytes", "its own size, without what it refers to")),
+        text("preview", "the start of its text")}},
       {"kernel row", kernel_fields()},
   };
 }

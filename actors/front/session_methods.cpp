@@ -40,6 +40,16 @@ method get_method() {
           .build = [](arguments const& given) { return to_session(given, get_session{}); }};
 }
 
+method variables_method() {
+  return {.name = "session.variables",
+          .sentence = "Lists the variables of the session's kernel; none when it has no kernel.",
+          .params = with_session({}),
+          .result = {"variable", true, "the variables, in the order of their first assignment"},
+          .errors = {error_code::not_found, error_code::busy, error_code::unreachable},
+          .examples = {{"{}", R"({"items": [], "next": null})"}},
+          .build = [](arguments const& given) { return to_session(given, list_variables{}); }};
+}
+
 method reset_method() {
   return {
       .name = "session.reset",
@@ -67,6 +77,6 @@ method close_method() {
 
 }  // namespace
 
-std::vector<method> session_methods() { return {list_method(), get_method(), reset_method(), close_method()}; }
+std::vector<method> session_methods() { return {list_method(), get_method(), variables_method(), reset_method(), close_method()}; }
 
 }  // namespace holdfast::front

@@ -130,6 +130,14 @@ struct answered {
   std::string body;  // the whole payload: a JSON object as text, with the fields of that request's answer
 };
 
+/// A row of the answer to `variables`.
+struct variable {
+  std::string name;
+  std::string type;
+  std::optional<std::int64_t> bytes;  // none: it could not be told
+  std::string preview;
+};
+
 /// The other end could not read a frame of ours.
 struct bad_frame {
   std::uint64_t seq = 0;
@@ -202,6 +210,8 @@ tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payloa
 tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payload);
 tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload);
 tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload);
+/// Reads the rows in the body of an answer to `variables`.
+tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body);
 /// Reads the contents of an exit file: the fields of `exited` without a type.
 tl::expected<exited, std::string> parse_exit_file(std::string_view text);
 

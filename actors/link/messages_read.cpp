@@ -279,6 +279,22 @@ tl::expected<exited, std::string> parse_exit_file(std::string_view text) {
   return message;
 }
 
+tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body) {
+  json_document document{body};
+  if (!document.object()) return tl::unexpected(document.problem());
+  std::string problem;
+  json_fields fields{*document.object(), "answer to variables", problem};
+  std::vector<variable> rows;
+  each_object(fields, "rows", problem, [&](json_fields& item) {
+    auto name = item.text("name");
+    auto type = item.text("type");
+    auto const bytes = item.optional_integer("bytes");
+    rows.push_back({std::move(name), std::move(type), bytes, item.text("preview")});
+  });
+  if (!problem.empty()) return tl::unexpected(std::move(problem));
+  return rows;
+}
+
 std::string_view claimed_type(std::string_view payload) {
   // Writers put the type first, so that it survives whatever is wrong further on.
   constexpr std::size_t near = 256;

@@ -84,6 +84,7 @@ TEST_CASE("every field of a cell survives its bytes") {
   cell.requeues = 2;
   cell.timeout_ms = 300'000;
   cell.output_bytes = 1ULL << 40;
+  cell.displays = 3;
   std::string value;
   encode<cell_codec>(key_of(3, 4), cell, value);
 
@@ -104,6 +105,7 @@ TEST_CASE("every field of a cell survives its bytes") {
   CHECK(read->finished_at == cell.finished_at);
   CHECK(read->timeout_ms == 300'000);
   CHECK(read->output_bytes == 1ULL << 40);
+  CHECK(read->displays == 3);
   CHECK(read->result == cell.result);
   CHECK(peek_status(value) == cell_status::timeout);
 }
