@@ -50,7 +50,7 @@ CHECK_CELLS = 32  # cells without such quiet after which it looks all the same
 BUSY_TICK = 0.25  # longest sleep of the link thread while a cell runs
 INTERRUPT_RETRY = 0.02  # a signal that met the kernel's own code is sent again after this
 LOOP_RETRIES = 10  # signals after which an event loop that does not turn is interrupted itself
-LOOP_STOPS = 100000  # of the event loop within one await of a cell; then it is taken for broken
+LOOP_STOPS = 10000  # of the event loop within one await of a cell; then it is taken for broken
 EXIT_SECONDS = 2.0  # for exit handlers of a kernel that ends by itself
 LAST_WORDS = 0.25  # for the `done` of a cell that takes its kernel along
 
