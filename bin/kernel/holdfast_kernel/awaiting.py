@@ -45,13 +45,14 @@ class Steps(Coroutine):
 
 
 class Awaiting:
-    __slots__ = ('_context', '_is_entered', '_loop', '_may_leave', 'is_running')
+    __slots__ = ('_context', '_is_entered', '_loop', '_may_leave', '_is_stopping', 'is_running')
 
     def __init__(self):
         self._context = contextvars.Context()  # of all cells
         self._is_entered = False
         self._loop = None
         self._may_leave = False  # run() may return before its task is done
+        self._is_stopping = False  # a stop is on its way: at most one, and none is left to a loop that a cell runs by itself
         self.is_running = False
 
     def in_context(self, function, *arguments):
@@ -95,6 +96,9 @@ class Awaiting:
                 stops += 1
                 if stops > limits.LOOP_STOPS:
                     raise RuntimeError('the event loop does not run: it returned %d times' % stops)
+            self.is_running = False
+            if self._is_stopping:
+                _turn(loop)
         except BaseException as error:
             self._forget()
             return error
@@ -110,11 +114,16 @@ class Awaiting:
         """Ends the present run() if its wish is met; called from any thread."""
         self._may_leave = True
         loop = self._loop
-        if loop is not None and self.is_running:
+        if loop is not None and self.is_running and not self._is_stopping:
+            self._is_stopping = True
             try:
-                loop.call_soon_threadsafe(loop.stop)
+                loop.call_soon_threadsafe(self._stop, loop)
             except RuntimeError:
-                pass  # closed: it does not run
+                self._is_stopping = False  # closed: it does not run
+
+    def _stop(self, loop):
+        self._is_stopping = False
+        loop.stop()
 
     def become_forked_child(self):
         """In a child of a fork in a cell: what runs goes on, all else that waits on the loop is the parent's alone, as is its selector."""
@@ -124,6 +133,7 @@ class Awaiting:
         try:
             loop._ready.clear()
             loop._scheduled.clear()
+            self._is_stopping = False
             loop._selector = selectors.DefaultSelector()
             loop._make_self_pipe()
         except Exception:
@@ -133,6 +143,7 @@ class Awaiting:
         loop = self._loop
         if loop is None or loop.is_closed() or loop.is_running():
             self._loop = loop = _current_loop() or asyncio.SelectorEventLoop()
+            self._is_stopping = False
         try:
             events.set_event_loop(loop)  # asyncio.run() in a cell takes it away
         except Exception:
@@ -142,6 +153,7 @@ class Awaiting:
     def _forget(self):
         """The loop failed, its selector's descriptor closed perhaps: not closed, its numbers may be another's by now."""
         loop, self._loop = self._loop, None
+        self._is_stopping = False
         _broken.append(loop)
         del _broken[:-4]
 
