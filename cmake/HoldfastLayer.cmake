@@ -2,9 +2,11 @@
 
 add_library(holdfast_options INTERFACE)
 target_compile_features(holdfast_options INTERFACE cxx_std_20)
-target_compile_options(holdfast_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
-                                                  -fno-omit-frame-pointer)
-target_include_directories(holdfast_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+if(PROJECT_IS_TOP_LEVEL)  # these reach all that links us: not for the code of an embedder
+  target_compile_options(holdfast_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+                                                    -fno-omit-frame-pointer)
+endif()
+target_include_directories(holdfast_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 
 # holdfast_layer(NAME LINKS targets... [PRECOMPILE headers...]): library holdfast_NAME from this folder.
 function(holdfast_layer name)
@@ -29,7 +31,7 @@ function(holdfast_test name)
   if(NOT sources)
     return()
   endif()
-  add_executable(test_${name} ${sources} ${CMAKE_SOURCE_DIR}/tests/support/catch_main.cpp)
+  add_executable(test_${name} ${sources} ${PROJECT_SOURCE_DIR}/tests/support/catch_main.cpp)
   target_link_libraries(test_${name} PRIVATE holdfast_${name} ${ARG_LINKS} Catch2::Catch2)
   catch_discover_tests(test_${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()

@@ -12,7 +12,7 @@ function(holdfast_python_test module)
   string(REGEX REPLACE "^test_" "" name ${name})
   list(GET ARG_LABEL 0 first_label)
   add_test(NAME "${first_label}: ${name}"
-           COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/support/run_clean.py --seconds ${seconds} ${module})
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/support/run_clean.py --seconds ${seconds} ${module})
   set_tests_properties("${first_label}: ${name}" PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABEL}"
                        ENVIRONMENT "HOLDFAST_BINARY=$<TARGET_FILE:holdfast>")
 endfunction()
