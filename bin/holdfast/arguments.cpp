@@ -6,7 +6,9 @@
 
 #include "actors/base/version.hpp"
 #include "actors/front/objects.hpp"
+#include "actors/link/utf8.hpp"
 #include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/format.hpp"
 #include "bin/holdfast/help.hpp"
 #include "bin/holdfast/usage.hpp"
 
@@ -80,6 +82,7 @@ struct parser {
   void add_service_commands();
   command taken();
   void finish_run();
+  void check_text() const;
   parse_end help_of(std::string const& about);
 };
 
@@ -201,6 +204,16 @@ void parser::finish_run() {
   }
 }
 
+/// What goes to the daemon goes as JSON. File names may be anything; the code has words of its own for this.
+void parser::check_text() const {
+  for (auto const* option : app.get_subcommands().front()->get_options()) {
+    auto const name = option->get_name();
+    if (name == "--file" || name == "CODE") continue;
+    for (auto const& value : option->results())
+      if (!link::is_utf8(value)) throw CLI::ValidationError(name, "found '" + escaped(value) + "', wanted UTF-8");
+  }
+}
+
 command parser::taken() {
   auto const name = app.get_subcommands().front()->get_name();
   if (name == "run") {
@@ -247,6 +260,7 @@ std::variant<invocation, parse_end> parse(int argc, char const* const* argv) {
   try {
     line.app.parse(argc, argv);
     if (line.app.got_subcommand("help")) return line.help_of(line.help_about);
+    line.check_text();
     line.result.what = line.taken();
     return std::move(line.result);
   } catch (CLI::CallForHelp const&) {

@@ -17,11 +17,11 @@ namespace {
 constexpr std::chrono::milliseconds answer_timeout{120'000};
 }  // namespace
 
-int ask(settings const& here, std::string_view method, boost::json::object params, show_answer const& show) {
+int ask(settings const& here, std::string_view method, boost::json::object const& params, show_answer const& show) {
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
-  auto const answer = connection->call(method, std::move(params), answer_timeout);
-  if (!answer) return show_failure(answer.error(), here.json);
+  auto const answer = connection->call(method, params, answer_timeout);
+  if (!answer) return show_failure(with_hint(answer.error(), params), here.json);
   if (here.json) {
     write_out(boost::json::serialize(*answer) + "\n");
     return exit_ok;
@@ -30,9 +30,9 @@ int ask(settings const& here, std::string_view method, boost::json::object param
   return show(object ? *object : boost::json::object{});
 }
 
-int ask_list(settings const& here, std::string_view method, boost::json::object params, std::string_view what,
+int ask_list(settings const& here, std::string_view method, boost::json::object const& params, std::string_view what,
              std::vector<std::string> headings, make_row const& row) {
-  return ask(here, method, std::move(params), [&](boost::json::object const& answer) -> int {
+  return ask(here, method, params, [&](boost::json::object const& answer) -> int {
     auto const* items = array_in(answer, "items");
     if (!items || items->empty()) {
       complain(fmt::format("no {}", what));

@@ -30,13 +30,13 @@ int execute(settings const& here, cells_arguments const& given) {
   boost::json::object params{{"limit", given.limit}};
   given.where.add_to(params);
   if (given.status) params["status"] = *given.status;
-  return ask_list(here, "cell.list", std::move(params), "cells", cell_headings(), cell_row);
+  return ask_list(here, "cell.list", params, "cells", cell_headings(), cell_row);
 }
 
 int execute(settings const& here, cell_arguments const& given) {
   boost::json::object params{{"cell", given.cell}};
   given.where.add_to(params);
-  return ask(here, "cell.get", std::move(params), [](boost::json::object const& result) -> int {
+  return ask(here, "cell.get", params, [](boost::json::object const& result) -> int {
     show_cell(result);
     return exit_ok;
   });
@@ -46,7 +46,7 @@ int execute(settings const& here, interrupt_arguments const& given) {
   boost::json::object params;
   given.where.add_to(params);
   if (given.cell) params["cell"] = *given.cell;
-  return ask(here, "cell.interrupt", std::move(params), [](boost::json::object const& result) -> int {
+  return ask(here, "cell.interrupt", params, [](boost::json::object const& result) -> int {
     write_out(std::string(text(result, "cell")) + " " + std::string(text(result, "status")) + "\n");
     return exit_ok;
   });

@@ -50,13 +50,14 @@ std::string failure_of(boost::json::object const& result) {
 std::string end_state(boost::json::object const& result) {
   auto const status = text(result, "status");
   auto const cell = text(result, "cell");
-  auto const after = human_duration(number(result, "duration_ms"));
+  auto const after =
+      text(result, "started_at").empty() ? "before it started" : "after " + human_duration(number(result, "duration_ms"));
   auto const* kernel = object_in(result, "kernel");
   auto const ended = kernel && flag(*kernel, "ended") ? "; its kernel was ended, variables are gone" : "";
-  if (status == "error") return fmt::format("[cell {}: error after {}]\n", cell, after);
-  if (status == "exit") return fmt::format("[cell {}: exit code {} after {}]\n", cell, number(result, "exit_code"), after);
-  if (status == "timeout") return fmt::format("[cell {}: reached its deadline after {}{}]\n", cell, after, ended);
-  if (status == "interrupted") return fmt::format("[cell {}: interrupted after {}{}]\n", cell, after, ended);
+  if (status == "error") return fmt::format("[cell {}: error {}]\n", cell, after);
+  if (status == "exit") return fmt::format("[cell {}: exit code {} {}]\n", cell, number(result, "exit_code"), after);
+  if (status == "timeout") return fmt::format("[cell {}: reached its deadline {}{}]\n", cell, after, ended);
+  if (status == "interrupted") return fmt::format("[cell {}: interrupted {}{}]\n", cell, after, ended);
   if (status == "lost") {
     auto const* death = object_in(result, "death");
     return fmt::format("[cell {}: lost, effects unknown: kernel {}; it is not run again]\n", cell,

@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/fields.hpp"
 #include "bin/holdfast/format.hpp"
 #include "bin/holdfast/streams.hpp"
 
@@ -29,6 +30,12 @@ int show_failure(error const& problem, bool json) {
   if (json) write_out(boost::json::serialize(boost::json::object{{"error", to_json(problem)}}) + "\n");
   complain(one_line(in_commands(problem.message)));
   return code_of_error(problem);
+}
+
+error with_hint(error problem, boost::json::object const& params) {
+  auto const is_elsewhere = problem.code == error_code::not_found && field(params, "cell") && text(params, "session") == "default";
+  if (is_elsewhere) problem.message += "; if it ran elsewhere: -s SESSION";
+  return problem;
 }
 
 }  // namespace holdfast::cli

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 
@@ -24,12 +25,15 @@ namespace {
 using front::client;
 using std::chrono::milliseconds;
 
+constexpr milliseconds silence{1'000};       // so long nobody wonders what a cell waits for
 constexpr milliseconds ask_timeout{30'000};  // a small question to a daemon that may be busy attaching its kernels
 
 class follower {
  public:
   explicit follower(follow_request request)
-      : request_(std::move(request)), view_(request_.shows), output_(view_, scoped({{"cell", request_.cell}})) {}
+      : request_(std::move(request)), view_(request_.shows), output_(view_, scoped({{"cell", request_.cell}})) {
+    is_silence_explained_ = request_.shows != cell_view::mode::everything || request_.state.detaches;
+  }
 
   int follow() {
     step(happened::begun{});
@@ -63,7 +67,10 @@ class follower {
       case action::send_interrupt: return send(interrupt_request_, "cell.interrupt", scoped({{"cell", request_.cell}}));
       case action::finish: return finish();
       case action::detach: return detach();
-      case action::refuse: exit_code_ = show_failure(problem_, request_.json); return;
+      case action::refuse:
+        if (!request_.state.may_run) problem_ = with_hint(problem_, scoped({{"cell", request_.cell}}));
+        exit_code_ = show_failure(problem_, request_.json);
+        return;
       case action::abandon:
         problem_ = error{error_code::not_found, "interrupted before the cell was accepted: nothing ran", {}};
         show_failure(problem_, request_.json);
@@ -126,6 +133,7 @@ class follower {
     auto const sent = connection_->send(method, std::move(params));
     if (sent) {
       id = *sent;
+      sent_at_ = std::chrono::steady_clock::now();
     } else if (is_lost(sent.error())) {
       on_connection_lost();
     } else {
@@ -146,9 +154,28 @@ class follower {
     if (received) return on_message(*received);
     if (!flag(received.error().data, "timeout")) return on_connection_lost();
     pollfd waiting[] = {{connection_->fd(), POLLIN, 0}, {interrupts_.fd(), POLLIN, 0}};
+    if (cell_request_ && !is_silence_explained_) {
+      auto const silent = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - sent_at_);
+      if (::poll(waiting, 2, static_cast<int>(std::max(silence - silent, milliseconds{0}).count())) == 0) explain_silence();
+      return;
+    }
     // Without an open request this daemon is ending and closes the connection soon; a cell may take any time.
     auto const limit = cell_request_ ? -1 : static_cast<int>(ask_timeout.count());
     if (::poll(waiting, 2, limit) == 0) on_connection_lost();
+  }
+
+  /// Says what a cell that shows nothing waits for. Asked in this order, so that the one that runs was before ours if ours is queued still.
+  void explain_silence() {
+    is_silence_explained_ = true;
+    auto const session = connection_->call("session.get", scoped({}), ask_timeout, hold_back());
+    if (!session && is_lost(session.error())) return on_connection_lost();
+    auto const cell = connection_->call("cell.get", scoped({{"cell", request_.cell}}), ask_timeout, hold_back());
+    if (!cell && is_lost(cell.error())) return on_connection_lost();
+    if (!session || !cell || !session->is_object() || !cell->is_object()) return;
+    auto const ahead = text(session->get_object(), "cell");
+    if (ahead.empty() || text(cell->get_object(), "status") != "queued") return;
+    view_.begin_line();
+    write_err(fmt::format("[queued behind cell {}; ^C takes it back]\n", ahead));
   }
 
   // ---- what came --------------------------------------------------------------------------------------------------------
@@ -176,6 +203,7 @@ class follower {
   }
 
   void on_output(catch_up::outcome came) {
+    is_silence_explained_ = true;
     if (came == catch_up::outcome::connection_lost) on_connection_lost();
     if (came == catch_up::outcome::reader_gone) step(happened::reader_gone{});
   }
@@ -220,6 +248,9 @@ class follower {
       view_.result(result_);
     } else {
       view_.begin_line();
+      // Its own sentence: a cell in the queue has no kernel in which it could go on.
+      if (text(result_, "status") == "queued")
+        write_err("[the daemon has ended; the cell is queued and starts when a daemon runs again]\n");
       auto const* kernel = object_in(result_, "kernel");
       if (kernel && !text(*kernel, "note").empty()) write_err(fmt::format("[{}]\n", one_line(text(*kernel, "note"))));
     }
@@ -238,9 +269,11 @@ class follower {
   std::deque<client::incoming> held_back_;     // notifications of this connection, not looked at yet
   std::optional<std::uint64_t> cell_request_;  // run or cell.wait, unanswered on this connection
   std::optional<std::uint64_t> interrupt_request_;
-  boost::json::object result_;    // the last one that a daemon answered
-  error problem_;                 // the last one
-  std::optional<int> exit_code_;  // set: it is over
+  std::chrono::steady_clock::time_point sent_at_;  // the newest request of this connection
+  bool is_silence_explained_ = false;              // or need not be: at most one line, and none once there is output
+  boost::json::object result_;                     // the last one that a daemon answered
+  error problem_;                                  // the last one
+  std::optional<int> exit_code_;                   // set: it is over
 };
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include "actors/base/clock.hpp"
 #include "actors/base/config.hpp"
 #include "actors/base/start_process.hpp"
+#include "actors/link/utf8.hpp"
 #include "bin/holdfast/commands.hpp"
 #include "bin/holdfast/failure.hpp"
 #include "bin/holdfast/follow.hpp"
+#include "bin/holdfast/format.hpp"
 #include "bin/holdfast/source.hpp"
 
 namespace holdfast::cli {
@@ -28,9 +30,13 @@ result<boost::json::object> run_params(run_arguments const& given, std::string c
 
   std::error_code problem;
   auto const directory = std::filesystem::current_path(problem);
+  if (!problem && !link::is_utf8(directory.string()))
+    return fail(error_code::invalid_params,
+                "cannot run from the directory " + escaped(directory.string()) + ": its name is not UTF-8; run from another one");
   if (!problem) params["cwd"] = directory.string();
 
   auto const path = path_variable();
+  if (!link::is_utf8(path)) return fail(error_code::invalid_params, "cannot hand on PATH: " + escaped(path) + " is not UTF-8");
   boost::json::object variables{{"PATH", path}};
   for (auto const& [name, value] : given.env) variables[name] = value;
 

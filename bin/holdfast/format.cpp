@@ -46,6 +46,15 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string escaped(std::string_view text) {
+  std::string shown;
+  for (auto const character : text) {
+    auto const byte = static_cast<unsigned char>(character);
+    shown += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, character);
+  }
+  return shown;
+}
+
 std::string shell_word(std::string_view text) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-/@%+=,";
   if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);

@@ -15,6 +15,8 @@ std::string human_bytes(std::int64_t bytes);
 std::string human_instant(std::string_view rfc3339);
 /// On one line and without control characters: a newline becomes "; ", others a space. Text of a cell must not steer a terminal here.
 std::string one_line(std::string_view text);
+/// With bytes that are not ASCII as \xNN: for text that is not UTF-8.
+std::string escaped(std::string_view text);
 /// Quoted for a shell, if it has to be.
 std::string shell_word(std::string_view text);
 /// "1 kernel", "2 kernels".

@@ -46,7 +46,7 @@ int execute(settings const& here, kernels_arguments const& given) {
   if (given.owner) params["owner"] = *given.owner;
   if (given.session) params["session"] = *given.session;
   if (given.state) params["state"] = *given.state;
-  return ask_list(here, "kernel.list", std::move(params), "kernels", kernel_headings(), kernel_row);
+  return ask_list(here, "kernel.list", params, "kernels", kernel_headings(), kernel_row);
 }
 
 int execute(settings const& here, kernel_arguments const& given) {

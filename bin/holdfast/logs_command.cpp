@@ -16,13 +16,13 @@ namespace {
 constexpr std::chrono::milliseconds page_timeout{30'000};
 constexpr std::int64_t page_bytes = 256 * 1024;
 
-int print_text(settings const& here, front::client& connection, boost::json::object asks) {
+int print_text(settings const& here, front::client& connection, boost::json::object const& asks) {
   cell_view view(cell_view::mode::output_only);
-  catch_up output(view, std::move(asks));
+  catch_up output(view, asks);
   for (;;) {
     auto const before = output.shown();
     auto const page = output.read_page(connection);
-    if (page.problem) return show_failure(*page.problem, here.json);
+    if (page.problem) return show_failure(with_hint(*page.problem, asks), here.json);
     if (page.came == catch_up::outcome::reader_gone || !page.has_more || output.shown() == before) return exit_ok;
   }
 }
@@ -35,7 +35,7 @@ int print_document(settings const& here, front::client& connection, boost::json:
   for (std::int64_t offset = 0;;) {
     asks["offset"] = offset;
     auto const answer = connection.call("cell.output", asks, page_timeout);
-    if (!answer) return show_failure(answer.error(), here.json);
+    if (!answer) return show_failure(with_hint(answer.error(), asks), here.json);
     if (!answer->is_object()) break;
     whole = answer->get_object();
     if (auto const* more = array_in(whole, "chunks")) chunks.insert(chunks.end(), more->begin(), more->end());

@@ -34,7 +34,7 @@ void print(settings const& here, boost::json::object const& answer, boost::json:
 int execute(settings const& here, notices_arguments const& given) {
   boost::json::object params{{"owner", given.owner}, {"limit", given.limit}};
   if (given.session) params["session"] = *given.session;
-  if (!given.ack) return ask_list(here, "notice.list", std::move(params), "notices", notice_headings(), notice_row);
+  if (!given.ack) return ask_list(here, "notice.list", params, "notices", notice_headings(), notice_row);
 
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);

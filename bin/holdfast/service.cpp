@@ -21,9 +21,7 @@ constexpr milliseconds winner_timeout{
 constexpr milliseconds retry_delay{50};
 
 error cannot_start(std::filesystem::path const& home, std::string const& why) {
-  return error{error_code::unreachable,
-               "cannot start a daemon in " + home.string() + ": " + why + "; see " + log_of(home).string(),
-               {{"closed", true}}};
+  return error{error_code::unreachable, "cannot start a daemon in " + home.string() + ": " + why, {{"closed", true}}};
 }
 
 /// Asks every 50 ms until `deadline`.
@@ -80,6 +78,7 @@ result<front::client> connect_running(std::filesystem::path const& home) {
 result<front::client> connect_or_start(std::filesystem::path const& home, std::function<bool()> const& is_cancelled) {
   auto const deadline = steady_clock::now() + start_timeout;
   if (auto connection = front::client::connect(socket_of(home), connect_timeout)) return connection;
+  // Where there is no home there is no log to be seen.
   if (auto const prepared = prepare_home(home); !prepared) return tl::unexpected(cannot_start(home, prepared.error().message));
   std::string reason = "interrupted";
   // Bounded by the deadline. Safe to repeat: a daemon too many finds the home taken, says so and ends.
@@ -94,7 +93,7 @@ result<front::client> connect_or_start(std::filesystem::path const& home, std::f
     if (outcome->end == start_end::refused)
       return fail(error_code::unreachable, "cannot start a daemon: " + reason, {{"closed", true}});
   }
-  return tl::unexpected(cannot_start(home, reason));
+  return tl::unexpected(cannot_start(home, reason + "; see " + log_of(home).string()));
 }
 
 }  // namespace holdfast::cli

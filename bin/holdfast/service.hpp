@@ -20,8 +20,8 @@ std::filesystem::path log_of(std::filesystem::path const& home);
 /// A connection to the daemon that runs. `unreachable` with the next step when none does.
 result<front::client> connect_running(std::filesystem::path const& home);
 
-/// A connection to the daemon that runs, or to one that this call starts in the background. `unreachable`, naming the reason and
-/// daemon.log, when there is none within 20 s or `is_cancelled`, asked every 50 ms, says so.
+/// A connection to the daemon that runs, or to one that this call starts in the background. `unreachable`, naming the reason and,
+/// in a home that can be used, daemon.log, when there is none within 20 s or `is_cancelled`, asked every 50 ms, says so.
 result<front::client> connect_or_start(std::filesystem::path const& home, std::function<bool()> const& is_cancelled);
 
 }  // namespace holdfast::cli

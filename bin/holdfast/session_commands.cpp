@@ -1,6 +1,7 @@
 // sessions, session, reset, close.
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/format.hpp"
 #include "bin/holdfast/rows.hpp"
 #include "bin/holdfast/streams.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 int ask_session(settings const& here, std::string_view method, scope const& where) {
   boost::json::object params;
   where.add_to(params);
-  return ask(here, method, std::move(params), [](boost::json::object const& row) -> int {
+  return ask(here, method, params, [](boost::json::object const& row) -> int {
     write_out(render_facts(session_facts(row)));
     return exit_ok;
   });
@@ -23,11 +24,19 @@ int execute(settings const& here, sessions_arguments const& given) {
   boost::json::object params{{"limit", given.limit}};
   if (given.owner) params["owner"] = *given.owner;
   if (given.state) params["state"] = *given.state;
-  return ask_list(here, "session.list", std::move(params), "sessions", session_headings(), session_row);
+  return ask_list(here, "session.list", params, "sessions", session_headings(), session_row);
 }
 
 int execute(settings const& here, session_arguments const& given) { return ask_session(here, "session.get", given.where); }
 int execute(settings const& here, reset_arguments const& given) { return ask_session(here, "session.reset", given.where); }
-int execute(settings const& here, close_arguments const& given) { return ask_session(here, "session.close", given.where); }
+int execute(settings const& here, close_arguments const& given) {
+  boost::json::object params;
+  given.where.add_to(params);
+  // The row is that of a session without kernel and cells: shown, it would look like a new one.
+  return ask(here, "session.close", params, [&](boost::json::object const&) -> int {
+    write_out("closed session " + one_line(given.where.session) + "\n");
+    return exit_ok;
+  });
+}
 
 }  // namespace holdfast::cli

@@ -120,6 +120,28 @@ TEST_CASE("a usage error says what was found and what is wanted") {
     CHECK(refused(words).text == "holdfast: " + text + "\n");
 }
 
+TEST_CASE("text that is not UTF-8 is a usage error that names its place") {
+  for (auto const& [words, text] : std::vector<std::pair<std::vector<char const*>, std::string>>{
+           {{"run", "-s", "caf\xe9", "1"}, "--session: found 'caf\\xe9', wanted UTF-8\nsee: holdfast run --help"},
+           {{"run", "-o", "\xff", "1"}, "--owner: found '\\xff', wanted UTF-8\nsee: holdfast run --help"},
+           {{"run", "-e", "A=1", "-e", "B=\xc3", "1"}, "--env: found 'B=\\xc3', wanted UTF-8\nsee: holdfast run --help"},
+           {{"run", "--python", "p\xe9", "1"}, "--python: found 'p\\xe9', wanted UTF-8\nsee: holdfast run --help"},
+           {{"run", "--cell", "c\xe9", "1"}, "--cell: found 'c\\xe9', wanted UTF-8\nsee: holdfast run --help"},
+           {{"wait", "c\xe9"}, "CELL: found 'c\\xe9', wanted UTF-8\nsee: holdfast wait --help"},
+           {{"logs", "c\xe9"}, "CELL: found 'c\\xe9', wanted UTF-8\nsee: holdfast logs --help"},
+           {{"kernel", "k\xe9"}, "KERNEL: found 'k\\xe9', wanted UTF-8\nsee: holdfast kernel --help"},
+           {{"close", "s\xe9"}, "SESSION: found 's\\xe9', wanted UTF-8\nsee: holdfast close --help"},
+       }) {
+    auto const end = refused(words);
+    CHECK(end.text == "holdfast: " + text + "\n");
+    CHECK(end.exit_code == 2);
+  }
+}
+
+TEST_CASE("a file's name may be any bytes") {
+  CHECK(parsed_as<run_arguments>({"run", "-s", "caf\u00e9", "-f", "caf\xe9.py"}).file == "caf\xe9.py");
+}
+
 TEST_CASE("the help of a list names the words that it takes") {
   CHECK(refused({"help", "events"}).text.find("kernel_started") != std::string::npos);
   CHECK(refused({"help", "cells"}).text.find("interrupted") != std::string::npos);

@@ -4,6 +4,7 @@
 
 #include "bin/holdfast/cell_view.hpp"
 #include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/failure.hpp"
 #include "bin/holdfast/format.hpp"
 #include "bin/holdfast/rows.hpp"
 #include "bin/holdfast/table.hpp"
@@ -64,10 +65,20 @@ TEST_CASE("a loss that a notice tells of is told once") {
 
 TEST_CASE("an exception shows its traceback and how the cell ended") {
   auto const shown = render_result(object(
-      R"({"cell": "c-1", "status": "error", "final": true, "duration_ms": 200,
+      R"({"cell": "c-1", "status": "error", "final": true, "started_at": "2026-01-31T12:00:05.123Z", "duration_ms": 200,
           "error": {"name": "NameError", "message": "x", "traceback": "Traceback ...\nNameError: x"}})"));
 
   CHECK(shown.after == "Traceback ...\nNameError: x\n[cell c-1: error after 200 ms]\n");
+}
+
+TEST_CASE("a cell that was interrupted in the queue is said to have never started") {
+  auto const queued = render_result(object(
+      R"({"cell": "c-1", "status": "interrupted", "final": true, "started_at": null, "duration_ms": null, "kernel": null})"));
+  auto const running = render_result(object(
+      R"({"cell": "c-1", "status": "interrupted", "final": true, "started_at": "2026-01-31T12:00:05.123Z", "duration_ms": 0})"));
+
+  CHECK(queued.after == "[cell c-1: interrupted before it started]\n");
+  CHECK(running.after == "[cell c-1: interrupted after 0 ms]\n");
 }
 
 TEST_CASE("a lost cell names the cause and that its effects are unknown") {
@@ -77,6 +88,19 @@ TEST_CASE("a lost cell names the cause and that its effects are unknown") {
   CHECK(shown.after.find("killed by SIGKILL") != std::string::npos);
   CHECK(shown.after.find("effects unknown") != std::string::npos);
 }
+
+TEST_CASE("a cell that is not in the default session may be in another one") {
+  using holdfast::error;
+  using holdfast::error_code;
+  error const unknown{error_code::not_found, "no cell c-1", {}};
+
+  CHECK(with_hint(unknown, {{"session", "default"}, {"cell", "c-1"}}).message == "no cell c-1; if it ran elsewhere: -s SESSION");
+  CHECK(with_hint(unknown, {{"session", "s1"}, {"cell", "c-1"}}).message == "no cell c-1");
+  CHECK(with_hint(unknown, {{"session", "default"}}).message == "no cell c-1");
+  CHECK(with_hint({error_code::cell_expired, "expired", {}}, {{"session", "default"}, {"cell", "c-1"}}).message == "expired");
+}
+
+TEST_CASE("text that is not UTF-8 is shown in ASCII") { CHECK(escaped("caf\xe9 \n") == "caf\\xe9 \\x0a"); }
 
 TEST_CASE("the way back names all that is needed to find the cell") {
   CHECK(come_back_command("", {}, "c-1") == "holdfast wait c-1");

@@ -1,0 +1,108 @@
+"""What the command line says where silence or a bare fact would mislead."""
+
+import os
+import signal
+import unittest
+
+from holdfast_test.waiting import wait_until
+from test_command_line import CommandCase
+
+
+class QueuedCellTest(CommandCase):
+    """One cell runs until its file is there; others wait behind it."""
+
+    def setUp(self):
+        super().setUp()
+        self.gate = self.daemon.directory / "gate"
+        code = f"import os, time\nwhile not os.path.exists({str(self.gate)!r}): time.sleep(0.01)"
+        self.assert_exit(self.holdfast("run", "--detach", "--cell", "ahead", code), 0)
+        wait_until(lambda: self.daemon.call("cell.get", cell="ahead")["status"] == "running", "the start of the first cell")
+
+    def test_a_run_behind_a_busy_cell_says_what_it_waits_for_and_ends_as_ever(self):
+        behind = self.daemon.start_command("run", "6 * 7")
+
+        self.assertEqual(behind.stderr.readline(), "[queued behind cell ahead; ^C takes it back]\n")
+        self.gate.touch()
+        stdout, stderr = behind.communicate(timeout=30)
+
+        self.assertEqual((stdout, stderr, behind.returncode), ("42\n", "", 0))
+
+    def test_an_interrupt_takes_a_queued_cell_back_before_it_starts(self):
+        behind = self.daemon.start_command("run", "--cell", "behind", "6 * 7")
+        behind.stderr.readline()  # queued
+
+        behind.send_signal(signal.SIGINT)
+        stdout, stderr = behind.communicate(timeout=30)
+
+        self.assertEqual((stdout, stderr, behind.returncode), ("", "[cell behind: interrupted before it started]\n", 130))
+        self.gate.touch()
+
+    def test_a_stop_tells_a_queued_cell_from_a_running_one(self):
+        behind = self.daemon.start_command("run", "--cell", "behind", "6 * 7")
+        behind.stderr.readline()  # queued
+
+        self.assert_exit(self.holdfast("stop"), 0)
+        _, stderr = behind.communicate(timeout=30)
+
+        self.assertEqual(behind.returncode, 6)
+        self.assertIn("[the daemon has ended; the cell is queued and starts when a daemon runs again]\n", stderr)
+        self.gate.touch()
+        self.assert_prints(self.holdfast("wait", "behind"), "42\n")
+
+
+class PlaceTest(CommandCase):
+    def test_a_cell_of_another_session_is_looked_for_there(self):
+        self.assert_exit(self.holdfast("run", "1"), 0)
+        self.assert_exit(self.holdfast("run", "-s", "other", "--cell", "c1", "1"), 0)
+
+        for command in ("wait", "logs", "cell"):
+            with self.subTest(command):
+                done = self.holdfast(command, "c1")
+                self.assert_exit(done, 4)
+                self.assertTrue(done.stderr.endswith("; if it ran elsewhere: -s SESSION\n"), done.stderr)
+                self.assert_exit(self.holdfast(command, "-s", "other", "c1"), 0)
+
+    def test_close_names_the_session_that_is_gone(self):
+        self.assert_exit(self.holdfast("run", "-s", "s1", "1"), 0)
+
+        self.assert_prints(self.holdfast("close", "s1"), "closed session s1\n")
+
+    def test_a_home_that_cannot_be_has_no_log_to_look_at(self):
+        done = self.holdfast("--home", "/dev/null", "run", "1")
+
+        self.assert_exit(done, 3)
+        self.assertIn("/dev/null", done.stderr)
+        self.assertNotIn("daemon.log", done.stderr)
+
+
+class EncodingTest(CommandCase):
+    """Text that cannot go into a request is refused before any is sent, and before a daemon is started for it."""
+
+    def assert_refused(self, done, name):
+        self.assert_exit(done, 2)
+        self.assertIn(name, done.stderr)
+        self.assertIn("UTF-8", done.stderr)
+        self.assertIsNone(self.daemon.serving())
+
+    def test_an_argument_is_named(self):
+        for arguments, name in (
+            (("run", "-s", b"\xe9", "1"), "--session"),
+            (("run", "-e", b"A=\xe9", "1"), "--env"),
+            (("run", "--python", b"\xe9", "1"), "--python"),
+            (("wait", b"\xe9"), "CELL"),
+        ):
+            with self.subTest(name):
+                self.assert_refused(self.holdfast(*arguments), name)
+
+    def test_the_working_directory_is_named(self):
+        directory = os.path.join(os.fsencode(self.daemon.directory), b"caf\xe9")
+        os.mkdir(directory)
+
+        self.assert_refused(self.holdfast("run", "1", cwd=directory), "caf\\xe9")
+
+    def test_path_is_named(self):
+        self.assert_refused(self.holdfast("run", "1", environment={"PATH": b"/usr/bin:/caf\xe9"}), "PATH")
+
+
+if __name__ == "__main__":
+    unittest.main()
