@@ -61,7 +61,7 @@ class NurseryStartTest(DaemonCase):
         self.assertEqual(caught.exception.code, 1007, caught.exception)
         self.assertEqual((caught.exception.data["kind"], caught.exception.data["retry"]), ("start_failed", False))
         self.assertIn(python, caught.exception.message)
-        self.assertIn("killed by signal 9", caught.exception.message)
+        self.assertIn("killed by SIGKILL", caught.exception.message)
         self.assertEqual(len(list(marks.iterdir())), 2)
         self.assertEqual(self.daemon.nurseries(), [])
         (marks / "let").touch()

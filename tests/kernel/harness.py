@@ -162,6 +162,13 @@ class Kernel:
         cell = self.execute(code, **options)
         return self.connection.wait_for('done', timeout, cell=cell)
 
+    def ask(self, what, timeout=PATIENCE, request=None, **fields):
+        """The answer to a request."""
+        self.requests = getattr(self, 'requests', 0) + 1
+        request = request or 'r-%d' % self.requests
+        self.connection.send(dict(fields, type='request', id=request, what=what))
+        return self.connection.wait_for('answer', timeout, id=request)
+
     def file(self, name):
         with open(os.path.join(self.directory, name), 'rb') as file:
             return file.read()

@@ -13,7 +13,7 @@ current = ContextVar('holdfast_cell', default=None)  # the Execution whose code 
 
 class Execution:
     __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'background_after', 'leaves', 'started_at', 'began', 'deadline', 'kill_at',
-                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'display_count', 'is_done')
+                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'display_count', 'is_done', 'request')
 
     def __init__(self, message):
         get = message.get
@@ -41,10 +41,20 @@ class Execution:
         self.output = None  # what is counted of its output
         self.display_count = 0
         self.is_done = False  # its `done` was made
+        self.request = None  # the requests.Request that runs in its place
 
     @property
     def is_interrupt_due(self):
         return self.requested is not None and not self.delivered
+
+
+def of_request(request, now, seconds):
+    """A request as what holds the main thread: interrupted like a cell after that many seconds."""
+    stand_in = Execution({'cell': 'request ' + request.id, 'generation': 0, 'code': ''})
+    stand_in.request = request
+    stand_in.began = now
+    stand_in.deadline = now + seconds
+    return stand_in
 
 
 def _is_whole(value):

@@ -9,15 +9,16 @@ import select
 import signal
 from collections import OrderedDict, deque
 
-from os import write  # bound here, as below: a cell may replace those of the module
 from time import monotonic, sleep, time as wall_clock  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, system
 from .cells import Outcome
-from .execution import Execution
-from .last_words import end_process
+from .delivery import Delivery
+from .execution import Execution, of_request
+from .last_words import end_forked_child, end_process
 from .link_thread import LinkThread
 from .pump import Pump
+from .requests import Request, Requests
 from .watch import Watch
 
 
@@ -41,7 +42,7 @@ class Kernel:
         self._queue = deque()  # executions received and not started, in order
         self._background = interrupts.background  # cell -> Execution that awaits while others run
         self._executing = None  # the Execution that holds the main thread
-        self._last_generation = 0  # highest one received
+        self.last_generation = 0  # highest one received
         self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
         self._unchecked = 0  # cells since the descriptors were looked at
         self._shutdown = None  # (exit code, why) once this kernel shall end
@@ -50,7 +51,10 @@ class Kernel:
         self._thread = LinkThread(self.poller, self._drive, self._on_thread_failure)
         self._link = None
         self._window = None
+        self._delivery = None
         self._pump = None
+        self.requests = Requests(lambda payload: self._window.push(payload, must=True), log)
+        self.last_request = Request('', {}, lambda _message: None)  # saves the namespace at the end of the grace, if it is to be
 
     def serve(self, link):
         """Serves until this kernel ends; does not return."""
@@ -62,12 +66,16 @@ class Kernel:
     def use_link(self, link):
         self._link = link
         self._window = link.window
+        self._delivery = Delivery(link.window, self._spool, self._log)
         self._pump = Pump(self._output, self._displays, link.window, self.poller)
 
     def turn(self, patience):
         """Runs the cells that wait, then waits for events and serves them: `patience` seconds at most, or None."""
-        while self._queue:
-            self._run(self._queue.popleft())
+        while self._queue or self.requests.waiting:
+            if self.requests.waiting:  # they came first: later they would have been refused
+                self._run_request(self.requests.waiting.popleft())
+            else:
+                self._run(self._queue.popleft())
         if self._background:
             return self._await_background()
         if self._shutdown is not None:
@@ -92,7 +100,7 @@ class Kernel:
     def _run(self, execution):
         self._executing = execution
         execution.started_at = _milliseconds()
-        self._push_must('started', frames.started_payload(execution.cell, execution.generation, execution.started_at))
+        self._delivery.push('started', frames.started_payload(execution.cell, execution.generation, execution.started_at))
         execution.output = self._output.begin(execution.cell, execution.output_limit)
         self._streams.install()
         interrupts = self._interrupts
@@ -103,6 +111,7 @@ class Kernel:
             execution.deadline = execution.began + execution.timeout
         if execution.requested is not None:
             interrupts.retry()
+        self._spool.mark_busy(None if execution.deadline is None or self._background else execution.deadline + self._watch.grace)
         self._thread.lend()
         outcome = self._runner.run(execution, self._is_wanted)
         while outcome is None and not execution.leaves:
@@ -119,12 +128,35 @@ class Kernel:
             self._finish(execution, outcome)
         else:
             self._window.push(frames.to_payload({'type': 'background', 'cell': execution.cell}))
+            self._spool.mark_busy(None)
         self._executing = None
         self._finish_background()
         if not self._link.attached_is_own():
             self._link.drop('a cell closed its descriptor')
         self._link.flush()
         self._unchecked += 1
+
+    def _run_request(self, request):
+        self.requests.finish(request, *self._outcome_of(request))
+        self._link.flush()
+
+    def _outcome_of(self, request):
+        """In a cell's place: interrupted at its deadline, the link served meanwhile, the kernel ended if that does not help."""
+        self._executing = stand_in = of_request(request, monotonic(), limits.REQUEST_SECONDS)
+        self._interrupts.install()
+        self._interrupts.begin(stand_in)
+        self._thread.lend()
+        outcome = self.requests.outcome(request)
+        self._interrupts.end()
+        self._thread.take_back()
+        self._executing = None
+        self._unchecked += 1
+        return outcome
+
+    def _save_last(self):
+        """At the end of the grace. False if a daemon came meanwhile."""
+        self._outcome_of(self.last_request)
+        return self._detached_since is not None and not self._queue
 
     def _is_wanted(self):
         """Whether the main thread has more to do than to await what it awaits."""
@@ -147,7 +179,7 @@ class Kernel:
         """The main thread is the owner of the link again. A child of a fork in a cell ends here, with the outcome of that cell."""
         if self._forked:
             ended = [outcome] + [one.outcome for one in self._background.values()]
-            self._end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))
+            end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))
         self._thread.take_back()
 
     def _finish_background(self):
@@ -155,6 +187,8 @@ class Kernel:
         for execution in [one for one in self._background.values() if one.outcome is not None]:
             del self._background[execution.cell]
             self._finish(execution, execution.outcome)
+        if self._executing is None and not self._background:
+            self._spool.mark_idle()
 
     def _finish(self, execution, outcome, **more):
         """Makes the `done` of a cell and what has to precede it, ready to be sent."""
@@ -172,20 +206,7 @@ class Kernel:
         self._kept[execution.generation] = payload
         if len(self._kept) > limits.KEPT_RESULTS:
             self._kept.popitem(False)
-        self._push_must('done', payload)
-
-    def _push_must(self, name, payload):
-        """Numbers a must-deliver frame and puts it into the spool, before anything sends it."""
-        seq = self._window.push(payload, must=True)
-        try:
-            if failpoints.active is not None:
-                failpoints.active.hit('kernel.before_%s_spooled' % name)
-            if not self._spool.append(seq, payload):
-                self._log.write('spool-full frame %d is not in the spool' % seq)
-            if failpoints.active is not None:
-                failpoints.active.hit('kernel.after_%s_spooled' % name)
-        except failpoints.FailpointError as error:
-            self._log.write('failpoint %s: frame %d' % (error, seq))
+        self._delivery.push('done', payload)
 
     # The link, on the owner's thread.
 
@@ -232,8 +253,10 @@ class Kernel:
         left = self._detached_since + self._grace - now
         if self._descriptors.directory_is_gone():
             end_process(self._log, 0, 'its run directory was removed')
-        if left <= 0 and self._shutdown is None:
-            end_process(self._log, 0, 'nothing attached for %d ms' % (self._grace * 1000))
+        if left <= 0:
+            if self._shutdown is None and self._save_last():
+                end_process(self._log, 0, 'nothing attached for %d ms' % (self._grace * 1000))
+            return 0
         return min(limits.DETACHED_CHECK, left) if timeout is None else min(limits.DETACHED_CHECK, left, timeout)
 
     def _drive(self):
@@ -269,7 +292,10 @@ class Kernel:
         """The cell goes on in spite of its interrupt: its result is written, then the kernel kills itself."""
         outcome = Outcome.killed(execution.requested, self._watch.grace)
         self._log.write('cell-killed %s' % outcome.error['message'])
-        self._finish(execution, outcome, kernel_ended=True)
+        if execution.request is not None:
+            self.requests.refuse(execution.request.id, 'failed', outcome.error['message'])
+        else:
+            self._finish(execution, outcome, kernel_ended=True)
         self._flush_last()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -289,7 +315,7 @@ class Kernel:
     # What the link reports.
 
     def hello_state(self):
-        executing = [] if self._executing is None else [self._executing]
+        executing = [] if self._executing is None or self._executing.request is not None else [self._executing]
         cells = list(self._background.values()) + executing + list(self._queue)
         return [{'cell': one.cell, 'generation': one.generation} for one in cells], [], self._output.dropped
 
@@ -313,6 +339,8 @@ class Kernel:
             kind = message['type']
             if kind == 'execute':
                 self._on_execute(message)
+            elif kind == 'request':
+                self.requests.on_request(message, bool(self.hello_state()[0]))
             elif kind == 'interrupt':
                 reason = 'timeout' if message.get('reason') == 'timeout' else 'interrupt'
                 if not self._interrupts.request(message.get('cell'), reason):
@@ -339,15 +367,15 @@ class Kernel:
                 failpoints.active.hit('kernel.after_execute_received')
             except failpoints.FailpointError as error:
                 raise frames.BadFrame('failpoint %s' % error)
-        if execution.generation > self._last_generation:
-            self._last_generation = execution.generation
+        if execution.generation > self.last_generation:
+            self.last_generation = execution.generation
             self._queue.append(execution)
             if self._executing is None:
                 self._runner.awaiting.leave()
             return
         payload = self._kept.get(execution.generation)
         if payload is not None:
-            self._push_must('done', payload)
+            self._delivery.push('done', payload)
 
     def on_accept_failed(self, error):
         """A cell may have lowered the limit of descriptors: raised again if it can be; a kernel that nobody can reach ends."""
@@ -356,8 +384,6 @@ class Kernel:
         self._unregister(self._link.listener_fd)
         if self._shutdown is None:
             self._shutdown = (1, 'cannot accept a connection: %s' % error)
-
-    # After os.fork() in a cell.
 
     def on_fork_in_child(self):
         """The child of a fork in a cell keeps nothing of the kernel's."""
@@ -372,11 +398,3 @@ class Kernel:
                 os.close(fd)
             except OSError:
                 pass
-
-    def _end_forked_child(self, outcome):
-        """The cell's code returned in a forked child: it ends as a script would."""
-        try:
-            if outcome.error is not None:
-                write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
-        finally:
-            os._exit(outcome.exit_code if outcome.exit_code is not None else 0 if outcome.error is None else 1)

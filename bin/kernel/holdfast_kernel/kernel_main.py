@@ -9,7 +9,8 @@ import sys
 import time
 import types
 
-from . import by_value, failpoints, figures, handshake, import_hooks, inspecting, limits, log, system
+from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, serving,
+               sockets, system)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -24,6 +25,7 @@ from .streams import Streams
 from .window import Window
 
 _OOM_SCORE_ADJ = 500
+_present = []  # the Kernel of this process, if it is one
 
 inspecting.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
@@ -56,8 +58,42 @@ def _become_kernel(spec, listener, pipes, own_log):
     _raise_oom_score()
     system.mark_descent(spec['mark'])
     kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']))
-    os.register_at_fork(after_in_child=kernel.on_fork_in_child)
-    kernel.serve(link)
+    os.register_at_fork(after_in_child=_on_fork_in_child)
+    _present.append(kernel)
+    while True:
+        try:
+            kernel.serve(link)
+        except cloning.Became as became:
+            kernel, link = _become_clone(became)
+            _present.append(kernel)
+
+
+def _on_fork_in_child():
+    """The child of a fork has no kernel any more."""
+    while _present:
+        _present.pop().on_fork_in_child()
+
+
+def _become_clone(became):
+    """(Kernel, Link) of the clone of a session: all of the original's is given up, but for its namespace and its files."""
+    spec = became.spec
+    try:
+        os.setsid()
+        system.mark_descent(spec['mark'])
+        left_behind.disown()
+        kept = [fd for fd in left_behind.open_descriptors() if fd != became.original.log_fd]
+        pipes = {1: os.pipe(), 2: os.pipe()}
+        streams = {system.identity(stream): pipes[stream][1] for stream in (1, 2)}
+        connections = left_behind.cut([fd for fd in kept if fd != became.writer], became.original.pid, streams)
+        own_log = log.Log(log.open_log(spec['directory'], 'kernel.log'))
+        listener = sockets.listen(spec['directory'], 'kernel.sock', replace=True)
+        kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']), kept, became.original.namespace)
+        adoption.ask(spec, became.between)
+        cloning.report(became, connections)
+        return kernel, link
+    except BaseException as error:
+        cloning.report_failure(became, error)
+        os._exit(70)
 
 
 def map_files(directory):
@@ -66,11 +102,14 @@ def map_files(directory):
             system.map_new_file(directory + '/journal', limits.JOURNAL_SIZE))
 
 
-def assemble(spec, listener, pipes, own_log, memories, kept=()):
+def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     """(Kernel, Link) in this process, which has from now on the descriptors, signals, environment and `__main__` of a kernel.
 
-    All that can be undone: the nursery rehearses it (warming.py), keeping its own descriptors, `kept`."""
-    _reset_signals()
+    All that can be undone: the nursery rehearses it (warming.py), keeping its own descriptors, `kept`. A clone has a namespace
+    already, and whatever else cells have set."""
+    is_clone = namespace is not None
+    if not is_clone:
+        _reset_signals()
     directory_fd = os.open(spec['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     readers, listener = _arrange_descriptors(listener, pipes, own_log, directory_fd, kept)
     directory_fd = system.place(directory_fd)
@@ -78,23 +117,26 @@ def assemble(spec, listener, pipes, own_log, memories, kept=()):
     faulthandler.enable(file=own_log.fd)
     listener.listen(limits.BACKLOG)  # again: SO_PEERCRED names who called it last
     failpoints.install(spec['failpoints'], prefix='kernel.')
-    _use_environment(spec)
+    _use_environment(spec, is_clone)
     spool = Spool(memories[0])
     output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output())
     interrupts = Interrupts()
     streams = Streams(output, interrupts.leave_kernel)
     displays = Displays(output, interrupts, lambda: kernel.notify_output())
     displays.install()
-    namespace = _new_main()
+    if not is_clone:
+        namespace = _new_main()
     Shell(namespace, interrupts.leave_kernel).install()
-    runner = Runner(namespace, interrupts, displays)
+    runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0))
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
     kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, own_log)
+    serving.register(kernel, namespace, spec, own_log)
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)
     interrupts.install()
-    os.umask(system.user_umask)
+    if not is_clone:
+        os.umask(system.user_umask)
     own_log.write('kernel-started %s pid %d python %s' % (spec['kernel'], identity.pid, sys.version.split()[0]))
     return kernel, link
 
@@ -122,7 +164,7 @@ def _arrange_descriptors(listener, pipes, own_log, directory_fd, kept):
     return readers, system.place_socket(listener.detach())
 
 
-def _use_environment(spec):
+def _use_environment(spec, is_clone):
     environment = os.environ  # empty: the nursery has emptied its own
     for name, value in spec['env'].items():
         environment[name] = value
@@ -130,6 +172,8 @@ def _use_environment(spec):
     environment.setdefault('MPLBACKEND', figures.BACKEND)
     if 'TZ' in spec['env']:
         time.tzset()
+    if is_clone:
+        return
     os.chdir(spec['cwd'])
     if sys.argv != ['']:
         sys.argv = ['']

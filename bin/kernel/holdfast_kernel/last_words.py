@@ -1,9 +1,11 @@
-"""The end of a kernel that ends by itself."""
+"""The end of a kernel that ends by itself, and of the child of a fork in a cell."""
 
 import atexit
 import os
 import time
 from _thread import start_new_thread
+
+from os import write  # bound here: a cell may replace those of the module
 
 from . import limits
 
@@ -18,6 +20,15 @@ def end_process(log, code, why):
         log.write('exit-handler-failed %s' % type(error).__name__)
     finally:
         os._exit(code)
+
+
+def end_forked_child(outcome):
+    """The cell's code returned in a forked child: it ends as a script would."""
+    try:
+        if outcome.error is not None:
+            write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
+    finally:
+        os._exit(outcome.exit_code if outcome.exit_code is not None else 0 if outcome.error is None else 1)
 
 
 def _end_later(code):

@@ -2,6 +2,7 @@
 
 import __future__  # noqa: F401
 import _socket  # noqa: F401
+import abc  # noqa: F401
 import ast  # noqa: F401
 import asyncio  # noqa: F401
 import atexit  # noqa: F401
@@ -25,6 +26,7 @@ import io  # noqa: F401
 import itertools  # noqa: F401
 import json  # noqa: F401
 import linecache  # noqa: F401
+import marshal  # noqa: F401
 import operator  # noqa: F401
 import marshal  # noqa: F401
 import os  # noqa: F401
@@ -35,6 +37,7 @@ import select  # noqa: F401
 import selectors  # noqa: F401
 import signal  # noqa: F401
 import socket  # noqa: F401
+import stat  # noqa: F401
 import struct  # noqa: F401
 import subprocess  # noqa: F401
 import sys  # noqa: F401

@@ -17,6 +17,9 @@ PENDING_SECONDS = 2.0
 BACKLOG = 16
 DETACHED_CHECK = 1.0  # how often a kernel with nothing attached looks at its grace and its run directory
 
+GRACE_MARGIN = 5.0  # after its grace: a kernel that has not ended itself by then is probed
+PROBE_SECONDS = 5.0  # for its answer
+
 SPOOL_SIZE = 512 * 1024
 JOURNAL_SIZE = 256 * 1024
 JOURNAL_RECORD = 16 * 1024  # longest text of one record
@@ -42,6 +45,25 @@ MESSAGE = 16 * 1024  # of an error
 TRACEBACK = 64 * 1024
 SOURCES = 8 * 1024 * 1024  # cell sources kept for tracebacks and inspect
 
+REQUEST_ID = 128  # characters
+REQUESTS_WAITING = 16  # for the main thread
+REQUEST_SECONDS = 30.0  # of a request on the main thread, which has tighter limits of its own; then it is interrupted
+KEPT_ANSWERS = 16  # answers that can be asked for again
+CHILDREN = 8  # forked for one request: each one but the first because the one before it hung or died
+REASON = 300  # characters of why a value was skipped
+VARIABLES = 1000  # rows of `variables`
+VARIABLE_NAME = 200  # characters of a name, and of a type, in a row
+PREVIEW = 200  # characters
+VARIABLE_SECONDS = 0.5  # for size and text of one value
+VARIABLES_SECONDS = 5.0
+SAVED_VALUE = 8 * 1024 * 1024 + 4096  # of one saved value: 8 MiB, and what a pickle adds
+SAVED_TOTAL = 64 * 1024 * 1024  # of a saved namespace
+STATE_FILE = SAVED_TOTAL + 8 * 1024 * 1024  # largest file that is looked at: the last record names what was skipped
+SAVED_VALUE_SECONDS = 2.0  # for saving or restoring one value
+SAVE_SECONDS = 20.0  # for all; with the next one below REQUEST_SECONDS
+END_SECONDS = 5.0  # for the end of the file and its way to the disk
+CLONE_SECONDS = 1.0  # until a fork of the session answers; then it is killed
+LEFT_LISTED = 100  # processes, and connections, named as left behind
 KEPT_RESULTS = 16  # finished cells whose `done` can be asked for again
 BACKGROUND_CELLS = 16  # that await while later cells run
 TAKEOVER = 0.005  # a cell that runs longer has its link served by the link thread

@@ -45,6 +45,7 @@ class Link:
         self._pending = {}  # fd -> _Peer that has not attached; at most PENDING_CONNECTIONS
         self._attached = None  # the _Peer that is served
         self._announced = 0  # the ack that was sent last on this connection
+        self.answer_first = None  # (payload, socket) -> the answer to a first frame that is no attach, or None
         self._listener = None
         self.listener_fd = -1
         self.use_listener(listener)
@@ -232,6 +233,10 @@ class Link:
             return self._close(peer)
         if not received:
             return
+        answer = self.answer_first(received[0].payload, peer.socket) if self.answer_first is not None else None
+        if answer is not None:
+            self._answer(peer, answer)
+            return self._close(peer)
         try:
             attach = self._handshake.check(received[0].payload, self.window)
         except Refusal as refusal:

@@ -8,7 +8,8 @@ import select
 import signal
 import time
 
-from . import failpoints, frames, limits, spawning, system
+from . import adoption, failpoints, frames, limits, spawning, system
+from .overdue import Overdue
 from .reaper import Ending, exit_record, write_exit
 
 
@@ -16,6 +17,7 @@ class Nursery:
     def __init__(self, config, log, become):
         """`become(spec, listener, pipes)` makes a forked child the kernel; it does not return."""
         self._program = config['program']
+        self._path = config['directory']
         # To see that it was removed: nobody can reach the socket that was in it. (A moved one is there.)
         self._directory = os.open(config['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._idle_limit = config['idle_ms'] / 1000.0
@@ -27,6 +29,8 @@ class Nursery:
         self._by_pidfd = {}  # pidfd -> Child, alive
         self._endings = []  # Ending of each dead kernel that is not done with
         self._shutdown = False  # ends as soon as it is childless
+        self._overdue = Overdue(log)
+        self._detached_since = time.monotonic()  # None while a daemon is attached
         self._idle_since = None  # since when it has had neither child nor daemon; None while it has one
 
     def serve(self, link):
@@ -74,7 +78,7 @@ class Nursery:
     def _timeout(self):
         """Seconds for the poller; None for ever."""
         now = time.monotonic()
-        timeouts = [self._link.expire(now)]
+        timeouts = [self._link.expire(now), self._overdue.look(self._alive(), self._detached_since)]
         if self._endings:
             timeouts.append(limits.LADDER_TICK)
         if self._idle_since is not None:
@@ -109,7 +113,7 @@ class Nursery:
             try:
                 if failpoints.active is not None:
                     failpoints.active.hit('nursery.before_spawn')
-                child = self._fork(spawning.check(message, self._program))
+                child = self._fork(spawning.check(message, self._program, self._path))
             except (spawning.SpawnFailed, failpoints.FailpointError) as error:
                 self._log.write('spawn-failed %.128s: %s' % (kernel, error))
                 self._push({'type': 'spawn_failed', 'kernel': kernel if type(kernel) is str else '', 'message': str(error)})
@@ -118,9 +122,7 @@ class Nursery:
 
     def _fork(self, spec):
         child = spawning.fork(spec, self._become)
-        self._children[child.kernel] = child
-        self._by_pidfd[child.handle.fd] = child
-        self.poller.register(child.handle.fd, select.EPOLLIN)
+        self._keep(child)
         self._log.write('kernel-spawned %s pid %d' % (child.kernel, child.pid))
         if failpoints.active is not None:
             try:
@@ -130,6 +132,29 @@ class Nursery:
                 raise
         return child
 
+    def _keep(self, child):
+        self._children[child.kernel] = child
+        self._by_pidfd[child.handle.fd] = child
+        self.poller.register(child.handle.fd, select.EPOLLIN)
+
+    def answer_first(self, payload, connection):
+        """The answer to a peer whose first frame is an adopt; None if it is not."""
+        try:
+            message = frames.from_payload(payload)
+        except frames.BadFrame:
+            return None
+        if message['type'] != 'adopt':
+            return None
+        try:
+            child = adoption.child_of(message, connection, self._children)
+        except spawning.SpawnFailed as error:
+            self._log.write('adopt-refused %s' % error)
+            return {'type': 'refused', 'reason': 'bad_attach', 'message': str(error)}
+        self._keep(child)
+        self._log.write('kernel-adopted %s pid %d' % (child.kernel, child.pid))
+        self._push({'type': 'spawned', 'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time})
+        return {'type': 'adopted', 'kernel': child.kernel, 'pid': child.pid}
+
     # Deaths.
 
     def _on_death(self, pidfd):
@@ -137,6 +162,9 @@ class Nursery:
         self.poller.unregister(pidfd)
         self._log.write('kernel-died %s pid %d' % (child.kernel, child.pid))
         self._endings.append(Ending(child, self._kernel_pids, time.monotonic(), self._log))
+
+    def _alive(self):
+        return {child.kernel: child for child in self._by_pidfd.values()}
 
     def _kernel_pids(self):
         return {child.pid for child in self._children.values()}
@@ -185,10 +213,10 @@ class Nursery:
         return [], [], 0
 
     def on_attached(self, attach):
-        pass
+        self._detached_since = None
 
     def on_lost(self):
-        pass
+        self._detached_since = time.monotonic()
 
     def on_acked(self, acked):
         pass

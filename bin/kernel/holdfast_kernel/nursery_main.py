@@ -114,6 +114,7 @@ def _start(config, listener, own_log):
     identity = handshake.Identity()
     shakes = handshake.Handshake(config['nursery'], config['token'], config['home'], config['program'], identity)
     link = Link('nursery', listener, nursery.poller, Window(), shakes, nursery, own_log)
+    link.answer_first = nursery.answer_first
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)

@@ -117,6 +117,8 @@ def exit_record(ending, status):
     child = ending.child
     record = {'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time}
     record.update(cause_of(status))
+    if child.note is not None:
+        record['note'] = child.note
     record.update(log_tail=_log_tail(child.directory), rest=ending.rest, ended=ending.ended, at=int(time.time() * 1000))
     return record
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import time
 
 from . import failpoints, handshake, limits, processes, sockets
 
@@ -15,7 +16,7 @@ class SpawnFailed(Exception):
 class Child:
     """A kernel as its nursery sees it."""
 
-    __slots__ = ('kernel', 'mark', 'directory', 'pid', 'start_time', 'handle', '_readers')
+    __slots__ = ('kernel', 'mark', 'directory', 'pid', 'start_time', 'handle', 'grace', 'born', 'note', '_readers')
 
     def __init__(self, spec, pid, readers):
         self.kernel = spec['kernel']
@@ -24,6 +25,9 @@ class Child:
         self.pid = pid
         self.start_time = handshake.start_time(pid)
         self.handle = processes.Handle(pid)
+        self.grace = max(spec['grace_ms'], spec['first_grace_ms']) / 1000.0
+        self.born = time.monotonic()
+        self.note = None  # what the nursery did to it, for its exit file
         self._readers = readers  # (stream name, read end of the kernel's pipe); read only after its death
 
     def drain(self):
@@ -54,7 +58,7 @@ _TEXTS = ('kernel', 'token', 'home', 'directory', 'cwd')
 _TIMES = ('grace_ms', 'first_grace_ms', 'interrupt_grace_ms')
 
 
-def check(message, program):
+def check(message, program, nursery):
     """The spec of a spawn message, complete; SpawnFailed names what is wrong with it."""
     spec = dict(message)
     for field in _TEXTS:
@@ -67,7 +71,11 @@ def check(message, program):
     if type(env) is not dict or not all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
                                         for name, value in env.items()):
         raise SpawnFailed('spawn: env is no table of texts')
+    state = spec.setdefault('state', None)
+    if state is not None and (type(state) is not str or not os.path.isabs(state) or '\0' in state):
+        raise SpawnFailed('spawn: state is no absolute path')
     spec['program'] = program
+    spec['nursery'] = nursery  # its directory: a clone of the kernel asks it to be kept
     spec['mark'] = processes.descent_mark(spec['kernel'])
     spec['failpoints'] = spec.get('failpoints') or ''
     try:

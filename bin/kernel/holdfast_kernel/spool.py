@@ -3,6 +3,7 @@
 Format: docs/wire.md. Appending costs no system call. A frame that does not fit is stored with its longest texts left out.
 """
 
+import os
 import struct
 import zlib
 
@@ -14,6 +15,9 @@ _END = struct.Struct('>Q')
 _RECORD = struct.Struct('>IQI')
 _END_AT = 8
 _ACKED_AT = 16
+_BUSY_AT = 24
+_JOBS_AT = 32
+_NO_DEADLINE = (1 << 64) - 1
 
 
 class Spool:
@@ -51,9 +55,35 @@ class Spool:
             self._end = _HEADER
             self._set(_END_AT, _HEADER)
 
+    def mark_busy(self, until):
+        """A cell runs, at most until then (monotonic seconds), or None: without a deadline."""
+        self._set(_BUSY_AT, _NO_DEADLINE if until is None else int(until * 1e9))
+
+    def mark_idle(self):
+        self._set(_BUSY_AT, 0)
+
+    def mark_jobs(self, count):
+        """So many jobs live, which keep the kernel."""
+        self._set(_JOBS_AT, count)
+
     def _set(self, at, value):
         # One copy of eight bytes, not eight of one as pack_into does: a death leaves the old value or the new one.
         self._memory[at:at + 8] = _END.pack(value)
+
+
+def is_held(directory, now):
+    """Whether the kernel of that run directory has a cell that may still run, or jobs, as its spool says; not if there is none."""
+    try:
+        fd = os.open(directory + '/spool', os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.pread(fd, _HEADER, 0)
+        finally:
+            os.close(fd)
+    except OSError:
+        return False
+    if len(data) < _HEADER:
+        return False
+    return _END.unpack_from(data, _BUSY_AT)[0] > now * 1e9 or _END.unpack_from(data, _JOBS_AT)[0] > 0
 
 
 def omission(size):

@@ -160,7 +160,7 @@ class Client:
     def streamed(self, cell, stream=None):
         """The text of a cell's cell.stream notifications so far, in order."""
         chunks = self.notifications("cell.stream", cell=cell)
-        return "".join(chunk.get("text") or "" for chunk in chunks if stream in (None, chunk["stream"]))
+        return "".join(chunk.get("text") or "" for chunk in chunks if stream in (None, chunk.get("stream")))
 
     def wait_accepted(self, cell, pending, seconds=20.0):
         """Returns once a cell that was sent with `stream` is accepted, or its call answered (it was refused)."""

@@ -1,0 +1,27 @@
+"""What a kernel does on request, and by itself at the end of its grace."""
+
+from . import cloning, restoring, saving, variables
+from .namespace import with_builtins
+from .requests import Refused, Request, text_field
+
+
+def register(kernel, namespace, spec, log):
+    def between_cells(what, act):
+        kernel.requests.serve(what, lambda message: with_builtins(lambda: act(message)), True)
+
+    between_cells('variables', lambda _message: variables.rows_of(namespace))
+    between_cells('snapshot', lambda message: saving.save(namespace, text_field(message, 'path')))
+    between_cells('restore', lambda message: restoring.restore(namespace, text_field(message, 'path')))
+    between_cells('fork', lambda message: cloning.clone(kernel, spec, namespace, log, message))
+    state = spec.get('state')
+    if state is not None:
+        kernel.last_request = Request('', {'what': 'the last save'}, lambda _message: with_builtins(lambda: _save_last(namespace, state, log)))
+
+
+def _save_last(namespace, state, log):
+    try:
+        saved = saving.save(namespace, state)
+    except Refused as refusal:
+        log.write('namespace-not-saved %s' % refusal)
+    else:
+        log.write('namespace-saved %d names, %d skipped' % (len(saved['names']), len(saved['skipped'])))

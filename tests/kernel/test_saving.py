@@ -1,0 +1,254 @@
+"""Saved namespaces: what comes back, what is named as lost, and that a bad file or a bad value harms nothing."""
+
+import os
+import unittest
+import zlib
+
+from harness import NurseryTest
+from holdfast_kernel import limits, state_file
+
+
+class SavingTest(NurseryTest):
+    def setUp(self):
+        NurseryTest.setUp(self)
+        self.kernel = self.spawn()
+        self.path = os.path.join(self.home, 'state')
+        self.fresh = 1
+
+    def save(self, code=None):
+        if code is not None:
+            done = self.kernel.run(code)
+            self.assertEqual(done['status'], 'ok', done)
+        answer = self.kernel.ask('snapshot', path=self.path)
+        self.assertNotIn('error', answer)
+        self.assertEqual(answer['bytes'], os.stat(self.path).st_size)
+        return answer
+
+    def restore(self):
+        """A fresh kernel with the saved namespace, and the answer of that."""
+        self.fresh += 1
+        kernel = self.spawn('k-%d' % self.fresh)
+        answer = kernel.ask('restore', path=self.path)
+        self.assertNotIn('error', answer)
+        return kernel, answer
+
+    def carry(self, code):
+        saved = self.save(code)
+        self.assertEqual(saved['skipped'], [])
+        kernel, answer = self.restore()
+        self.assertEqual(answer['skipped'], [])
+        self.assertEqual(sorted(answer['names']), sorted(saved['names']))
+        return kernel
+
+    def test_values_come_back(self):
+        kernel = self.carry('import math, collections as c\nfrom os import path\nfrom math import sqrt as root\n'
+                            'x = [1, {"a": (2, None)}]\ns = "\\ud800é"\nb = b"1" * 1000000\nd = c.OrderedDict(k=c.deque([1], 5))\nf = 1.5\n'
+                            '_own = 3\nnothing = None')
+
+        self.assertEqual(kernel.run('math.pi > 3, c.Counter("aa"), path.join("a", "b"), root(4), x, s == "\\ud800é", len(b), list(d.items()), f, _own, nothing')['value'],
+                         "(True, Counter({'a': 2}), 'a/b', 2.0, [1, {'a': (2, None)}], True, 1000000, [('k', deque([1], maxlen=5))], 1.5, 3, None)")
+
+    def test_a_restored_function_sees_live_globals_and_has_its_source(self):
+        kernel = self.carry('rate = 2\ndef price(n, *, extra=[1]):\n    """What it costs."""\n    return n * rate + extra[0]\nprice.mark = 7')
+
+        self.assertEqual(kernel.run('rate = 10\nprice(3), price.__doc__, price.mark')['value'], "(31, 'What it costs.', 7)")
+        self.assertIn('return n * rate', kernel.run('import inspect\ninspect.getsource(price)')['value'])
+        done = kernel.run('price(None, extra=["a"])')
+        self.assertIn('return n * rate + extra[0]', done['error']['traceback'])
+
+    def test_what_was_restored_can_be_saved_again(self):
+        kernel = self.carry('rate = 2\ndef price(n): return n * rate\nclass A:\n    def get(self): return price(self.n)\na = A(); a.n = 4')
+        self.kernel = kernel
+        kernel = self.carry('rate = 3')
+
+        self.assertEqual(kernel.run('rate = 5\na.get()')['value'], '20')
+        self.assertIn('def get', kernel.run('import inspect\ninspect.getsource(A.get)')['value'])
+
+    def test_classes_come_back_with_their_instances_in_any_order(self):
+        kernel = self.carry('x = None\ny = None\nfrom dataclasses import dataclass, field\nimport enum, abc\nBASE = 10\n'
+                            'class A(abc.ABC):\n    size = BASE\n    seen = []\n    @property\n    def double(self): return self.n * 2\n'
+                            '@dataclass\nclass Point:\n    x: int\n    y: "Point" = None\n    tags: list = field(default_factory=list)\n'
+                            'class Colour(enum.Enum):\n    RED = 1\n'
+                            'if True:\n    class B(A):\n        def __init__(self, n): self.n = n\n'
+                            'x = B(4)\nA.seen.append(x)\nA.later = {"k": 1}\ny = Point(1, Point(2), ["t"])\nc = {Colour.RED: B}')
+
+        self.assertEqual(kernel.run('x.double, isinstance(x, B), isinstance(x, A), A.seen[0] is x, A.later, y, c[Colour.RED] is B, A.size')['value'],
+                         "(8, True, True, True, {'k': 1}, Point(x=1, y=Point(x=2, y=None, tags=[]), tags=['t']), True, 10)")
+
+    def test_closures_lambdas_and_decorated_functions_come_back(self):
+        kernel = self.carry('import functools, collections, typing\nbase = 1\ndef counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += base\n        return n\n'
+                            '    def get(): return n\n    return up, get\nup, get = counter()\nup()\ntable = {"inc": lambda v: v + base}\n'
+                            '@functools.lru_cache(None)\ndef cached(n): return n + base\ncached(1)\n'
+                            'def twice(f):\n    @functools.wraps(f)\n    def inner(*a): return f(*a) * 2\n    return inner\n'
+                            '@twice\ndef add(a, b): return a + b + base\ndef fact(n): return 1 if n < 2 else n * fact(n - 1)\n'
+                            'def outer():\n    def rec(n): return 0 if not n else 1 + rec(n - 1)\n    return rec\nrec = outer()\n'
+                            'P = collections.namedtuple("P", "a b")\np = P(1, 2)\nT = typing.TypeVar("T")\nsquare = lambda v: v * v\n'
+                            'part = functools.partial(add, 1)\nasync def later(): return base\ndef gen():\n    yield base')
+
+        self.assertEqual(kernel.run('base = 10\nup(), get(), table["inc"](1), cached(1), add(1, 2), fact(5), rec(7), p.b, square(3), part(1), list(gen())')['value'],
+                         '(11, 1, 11, 11, 26, 120, 7, 2, 9, 24, [10])')
+
+    def test_one_object_under_two_names_stays_one(self):
+        kernel = self.carry('a = [1]\nb = a\nholder = {"a": a, "f": None}\ndef f(): return a\nholder["f"] = f\nme = []\nme.append(me)\n'
+                            'left = {}\nright = {"l": left}\nleft["r"] = right\nspace = globals()')
+
+        self.assertEqual(kernel.run('a is b, holder["a"] is a, holder["f"] is f, me[0] is me, left["r"] is right, right["l"] is left, space is globals(), f() is b')['value'],
+                         repr((True,) * 8))
+
+    def test_what_cannot_be_saved_is_named_with_its_reason_and_the_rest_is_there(self):
+        answer = self.save('import threading, ctypes, os, time\nlock = threading.Lock()\nfile = open("/dev/null")\ngood = 1\n'
+                           'class Hangs:\n    def __reduce__(self):\n        while True:\n            try: time.sleep(60)\n            except BaseException: pass\n'
+                           'class Kills:\n    def __reduce__(self): ctypes.string_at(0)\n'
+                           'class Raises:\n    def __reduce__(self): raise ValueError("not me")\n'
+                           'class Changes:\n    def __reduce__(self): touched.append(1); print("printed"); return (Changes, ())\n'
+                           'touched = []\nhangs, kills, raises, changes = Hangs(), Kills(), Raises(), Changes()\nbig = b"x" * (9 << 20)\n'
+                           'needs = [lock]\nother = lock\ngen = (n for n in [])\ndeep = []\nfor n in range(10**5): deep = [deep]\nlast = 2')
+
+        reasons = {row['name']: row['reason'] for row in answer['skipped']}
+        self.assertEqual(set(reasons), {'lock', 'file', 'hangs', 'kills', 'raises', 'big', 'needs', 'other', 'gen', 'deep'})
+        self.assertIn('longer than 2 s', reasons['hangs'])
+        self.assertIn('SIGSEGV', reasons['kills'])
+        self.assertEqual(reasons['raises'], 'ValueError: not me')
+        self.assertIn('more than 8 MiB', reasons['big'])
+        self.assertIn('refers to lock', reasons['needs'])
+        self.assertIn('same object as lock', reasons['other'])
+        self.assertIn('pickle', reasons['lock'])
+        done = self.kernel.run('touched, good')
+        self.assertEqual((done['value'], done['stdout']['head']), ('([], 1)', ''))
+        kernel, restored = self.restore()
+        self.assertEqual({row['name']: row['reason'] for row in restored['skipped']}, reasons)
+        self.assertEqual(kernel.run('good, last, type(changes) is Changes')['value'], '(1, 2, True)')
+
+    def test_a_value_that_cannot_be_restored_does_not_stop_others(self):
+        os.mkdir(os.path.join(self.home, 'lib'))
+        with open(os.path.join(self.home, 'lib', 'gone.py'), 'w') as file:
+            file.write('class Thing: pass\n')
+        self.save('import sys, os, time\nsys.path.insert(0, "lib")\nimport gone\nthing = gone.Thing()\nfirst = 1\nmain = os.getpid()\n'
+                  'class Hangs:\n    def __setstate__(self, state):\n        while True: time.sleep(60)\n'
+                  'class Kills:\n    def __setstate__(self, state): os.abort()\n'
+                  'class Raises:\n    def __setstate__(self, state): raise ValueError("not me")\n'
+                  'hangs, kills, raises = Hangs(), Kills(), Raises()\nfor one in (hangs, kills, raises): one.state = 1\ndel one\nlast = [first]')
+
+        kernel, answer = self.restore()
+
+        reasons = {row['name']: row['reason'] for row in answer['skipped']}
+        self.assertEqual(set(reasons), {'gone', 'thing', 'hangs', 'kills', 'raises'})
+        self.assertIn('SIGABRT', reasons['kills'])
+        self.assertIn('not me', reasons['raises'])
+        self.assertIn('ModuleNotFoundError', reasons['thing'])
+        self.assertEqual(kernel.run('first, last, "thing" in globals()')['value'], '(1, [1], False)')
+        self.assertEqual(kernel.run('gone')['error']['name'], 'NameError')
+
+    def test_all_values_together_are_bounded(self):
+        answer = self.save('for n in range(10): globals()["v%d" % n] = os_bytes if n < 0 else bytes([n]) * (7 << 20)\ndel n\nsmall = 1')
+
+        self.assertEqual({row['name'] for row in answer['skipped']}, {'v9'})
+        self.assertIn('64 MiB of all', answer['skipped'][0]['reason'])
+        self.assertLess(answer['bytes'], limits.SAVED_TOTAL + 65536)
+        kernel, restored = self.restore()
+        self.assertEqual(kernel.run('small, v8[0], len(v8)')['value'], '(1, 8, %d)' % (7 << 20))
+
+    def test_a_failed_save_leaves_the_older_file(self):
+        self.save('x = 1')
+        before = self.kernel_file()
+        self.kernel.run('x = 2\nimport resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\nlong = b"1" * 100000')
+
+        answer = self.kernel.ask('snapshot', path=self.path)
+
+        self.assertEqual(answer['error']['kind'], 'failed')
+        self.assertEqual((self.kernel_file(), sorted(os.listdir(self.home))), (before, ['nursery', 'run', 'state']))
+        self.assertEqual(self.kernel.run('x')['value'], '2')
+
+    def kernel_file(self):
+        with open(self.path, 'rb') as file:
+            return file.read()
+
+    def test_a_place_that_cannot_be_written_or_read_is_refused(self):
+        for path in ('relative', os.path.join(self.home, 'none', 'state'), self.home, '/dev/null/x', '/proc/1/x'):
+            for what in ('snapshot', 'restore'):
+                self.assertIn('cannot', self.kernel.ask(what, path=path)['error']['message'], path)
+        for path in (None, 5, '', 'a\0b', ['x']):
+            self.assertEqual(self.kernel.ask('snapshot', path=path)['error']['kind'], 'failed')
+        self.assertEqual(self.kernel.ask('restore', path=os.path.join(self.home, 'none'))['error']['kind'], 'not_found')
+        self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_a_truncated_file_is_refused_at_every_length_and_nothing_is_restored(self):
+        self.save('x = [1]\ny = 2')
+        whole = self.kernel_file()
+        kernel = self.spawn('k-9')
+        for length in list(range(0, len(whole), 7)) + [len(whole) - 1]:
+            self.put(whole[:length])
+            self.assertEqual(kernel.ask('restore', path=self.path)['error']['kind'], 'failed', length)
+        self.put(whole + b'x')
+        self.assertIn('records are missing, moved or added', kernel.ask('restore', path=self.path)['error']['message'])
+
+        self.assertEqual(kernel.ask('variables')['rows'], [])
+        self.put(whole)
+        self.assertEqual(kernel.ask('restore', path=self.path)['names'], ['x', 'y'])
+
+    def put(self, content):
+        with open(self.path, 'wb') as file:
+            file.write(content)
+
+    def test_a_scribbled_file_is_refused_at_every_place_and_nothing_is_restored(self):
+        self.save('x = [1]\ny = 2')
+        whole = self.kernel_file()
+        kernel = self.spawn('k-9')
+        for at in range(0, len(whole), 5):
+            self.put(whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1:])
+            answer = kernel.ask('restore', path=self.path)
+            self.assertEqual(answer['error']['kind'], 'failed', at)
+            self.assertIn('cannot restore from %s' % self.path, answer['error']['message'])
+
+        self.assertEqual(kernel.ask('variables')['rows'], [])
+
+    def test_a_newer_and_a_foreign_file_are_told_apart(self):
+        newer = state_file.MAGIC + (2).to_bytes(4, 'big')
+        self.put(newer + zlib.crc32(newer).to_bytes(4, 'big'))
+        self.assertIn('format 2, this program reads 1', self.kernel.ask('restore', path=self.path)['error']['message'])
+        self.put(b'PK\x03\x04' + bytes(100))
+        self.assertIn('it is no saved namespace', self.kernel.ask('restore', path=self.path)['error']['message'])
+        os.unlink(self.path)
+        os.mkfifo(self.path)
+        self.assertIn('it is no file', self.kernel.ask('restore', path=self.path)['error']['message'])
+
+    def test_a_value_of_just_eight_mebibytes_is_saved(self):
+        kernel = self.carry('big = bytes(8 << 20)\nnumbers = list(range(10**6))\nshared = [big, numbers]')
+
+        self.assertEqual(kernel.run('len(big), sum(numbers), shared[1] is numbers')['value'], '(8388608, 499999500000, True)')
+
+    def test_many_values_that_hang_cost_themselves_only(self):
+        code = ('import time\nclass Hangs:\n    def __reduce__(self): time.sleep(60)\nfirst = 1\n'
+                'for n in range(9): globals()["h%d" % n] = Hangs()\ndel n\nafter = 2')
+        answer = self.save(code)
+
+        self.assertIn('first', answer['names'])
+        reasons = {row['name']: row['reason'] for row in answer['skipped']}
+        self.assertTrue(all('longer than' in reasons['h%d' % n] for n in range(7)))
+        self.assertIn('not tried', reasons['after'])
+        self.assertEqual(self.restore()[0].run('first')['value'], '1')
+
+    def test_cells_may_have_removed_the_builtins(self):
+        self.kernel.run('x = [1]\ndef f(): return x\nheld = vars(__import__("builtins")); saved = dict(held)')
+        self.kernel.run('for name in list(held): del held[name]')
+
+        answer = self.save()
+
+        self.assertLessEqual({'x', 'f'}, set(answer['names']))
+        self.assertIn('x', [row['name'] for row in self.kernel.ask('variables')['rows']])
+
+    def test_a_thousand_small_values_and_an_empty_namespace(self):
+        self.assertEqual(self.save()['names'], [])
+        self.assertEqual(self.restore()[1]['names'], [])
+        kernel = self.carry('for n in range(1000): globals()["v%d" % n] = [n]')
+
+        self.assertEqual(kernel.run('v999, n')['value'], '([999], 999)')
+
+    def test_annotations_of_the_future_are_those_of_the_defining_cell(self):
+        kernel = self.carry('from __future__ import annotations\nclass A:\n    other: Missing\n    def f(self, a: Missing): return 1')
+
+        self.assertEqual(kernel.run('A().f(0), A.__annotations__')['value'], "(1, {'other': 'Missing'})")
+
+
+if __name__ == '__main__':
+    unittest.main()
