@@ -91,6 +91,17 @@ class CloningTest(NurseryTest):
         self.assertEqual(self.wait_exit(clone)['exit_code'], 0)
         self.assertEqual(grandchild.run('a.get()')['value'], '1')
 
+    def test_the_clone_awaits_on_a_loop_of_its_own(self):
+        self.kernel.run('import asyncio\nawait asyncio.sleep(0)\nfirst = asyncio.get_running_loop()')
+
+        clone, answer = self.fork()
+
+        self.assertEqual(answer['left_behind'], [])
+        for kernel in (clone, self.kernel):
+            done = kernel.run('await asyncio.sleep(0.01, 5)')
+            self.assertEqual(done['value'], '5', done)
+        self.assertEqual(clone.run('asyncio.get_running_loop() is first; await asyncio.sleep(0)\nasyncio.get_running_loop() is first')['value'], 'False')
+
     def test_a_traceback_in_the_clone_shows_the_source_of_the_original_s_cell(self):
         self.kernel.run('def f():\n    return 1 / 0  # of the original')
         clone, _answer = self.fork()

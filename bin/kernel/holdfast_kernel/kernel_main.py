@@ -84,7 +84,7 @@ def _become_clone(became):
         kept = [fd for fd in left_behind.open_descriptors() if fd != became.original.log_fd]
         pipes = {1: os.pipe(), 2: os.pipe()}
         streams = {system.identity(stream): pipes[stream][1] for stream in (1, 2)}
-        connections = left_behind.cut([fd for fd in kept if fd != became.writer], became.original.pid, streams)
+        connections = left_behind.cut([fd for fd in kept if fd != became.writer], (became.original.pid, became.between, os.getpid()), streams)
         own_log = log.Log(log.open_log(spec['directory'], 'kernel.log'))
         listener = sockets.listen(spec['directory'], 'kernel.sock', replace=True)
         kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']), kept, became.original.namespace)

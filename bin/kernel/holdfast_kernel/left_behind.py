@@ -50,17 +50,17 @@ def open_descriptors():
     return [fd for fd in sorted(int(name) for name in os.listdir('/proc/self/fd')) if fd > 2 and system.identity(fd) is not None]
 
 
-def cut(descriptors, kernel_pid, streams):
+def cut(descriptors, own_pids, streams):
     """Cuts what is shared with the original's peers; [{kind, descriptor, what}] of the connections. Files stay open.
 
-    `kernel_pid`: the original; `streams`: {identity of the original's descriptor 1 or 2: number}, whose copies follow the clone's."""
+    `own_pids`: of the original and the process between; `streams`: {identity of the original's descriptor 1 or 2: number}, whose copies follow the clone's."""
     named = []
     dead = _Dead()
     for fd in descriptors:
         mode = os.fstat(fd).st_mode
         inheritable = os.get_inheritable(fd)
         if stat.S_ISSOCK(mode):
-            what = _socket_text(fd, kernel_pid)
+            what = _socket_text(fd, own_pids)
             if what is not None and len(named) < limits.LEFT_LISTED:
                 named.append({'kind': 'connection', 'descriptor': fd, 'what': what})
             os.dup2(dead.socket, fd, inheritable)
@@ -99,7 +99,7 @@ class _Dead:
             os.close(fd)
 
 
-def _socket_text(fd, kernel_pid):
+def _socket_text(fd, own_pids):
     """What a socket is connected to, or where it listens; None for one end of a pair within the process."""
     with socket.socket(fileno=os.dup(fd)) as one:
         try:
@@ -108,12 +108,12 @@ def _socket_text(fd, kernel_pid):
             return 'socket at %.200s' % (one.getsockname() or 'no address',)
         if one.family == socket.AF_UNIX and not peer and not one.getsockname():
             peer_pid = int.from_bytes(one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
-            return None if peer_pid in (kernel_pid, os.getpid()) else 'socket to process %d' % peer_pid
+            return None if peer_pid in own_pids else 'socket to process %d' % peer_pid
         return 'socket to %.200s' % (peer,)
 
 
 def disown():
-    """In the clone: exit handlers and child processes are the original's."""
+    """In the clone: exit handlers, child processes and the event loop are the original's."""
     atexit._clear()
     weakref = sys.modules.get('weakref')
     if weakref is not None:
@@ -124,3 +124,9 @@ def disown():
     if multiprocessing is not None:
         multiprocessing._children.clear()
         multiprocessing._dangling.clear()
+    events = sys.modules.get('asyncio.events')
+    try:
+        if events is not None:
+            events.set_event_loop(None)  # its selector is the original's: the first await makes another one
+    except Exception:
+        pass  # a policy of a cell's own
