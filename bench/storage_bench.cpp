@@ -62,7 +62,7 @@ cell_record cell_row(cell_number number, cell_status status) {
 }
 
 changes acceptance(cell_number number) {
-  return {put_cell{cell_row(number, cell_status::queued)}, put_outbox{{1, number, std::string(source_bytes, 'x')}}};
+  return {put_cell{cell_row(number, cell_status::queued)}, put_outbox{{1, number, std::string(source_bytes, 'x'), false, {}, {}}}};
 }
 
 changes result_of(cell_number number) {
