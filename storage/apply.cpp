@@ -26,6 +26,20 @@ void drop_oldest_tombstones(write_transaction& in, session_number session, cell_
   }
 }
 
+/// A job ended: the oldest ended ones beyond jobs_kept are forgotten.
+void drop_oldest_jobs(write_transaction& in, session_number session) {
+  std::vector<std::string> ended;  // ids, oldest first
+  {
+    cursor walk(in, table::jobs);
+    for (bool on = walk.at_least(key_of(session)); on && session_in(walk.key()) == session; on = walk.next())
+      if (has_ended(peek_job_state(walk.value()))) ended.emplace_back(job_in(walk.key()));
+  }
+  for (std::size_t i = 0; i + jobs_kept < ended.size(); ++i) {
+    in.erase(table::jobs, key_of(session, ended[i]));
+    in.erase(table::job_ids, ended[i]);
+  }
+}
+
 class change_writer {
  public:
   change_writer(write_transaction& in, role store) : in_(in), store_(store) {}
@@ -101,6 +115,19 @@ class change_writer {
   }
 
   void operator()(erase_link const& what) { in_.erase(table::links, what.kernel.text); }
+  void operator()(put_job const& what) {
+    auto const& row = what.row;
+    auto const key = key_of(row.session, row.job.text);
+    if (auto const existing = in_.get(table::jobs, key)) {
+      if (has_ended(peek_job_state(*existing))) return;
+    } else {
+      if (is_doomed(in_, row.session) || in_.has(table::job_ids, row.job.text)) return;
+      in_.put<job_id_codec>(row.job.text, row.session);
+    }
+    in_.put<job_codec>(key, row);
+    if (has_ended(row.state)) drop_oldest_jobs(in_, row.session);
+  }
+
   void operator()(put_nursery const& what) { in_.put<nursery_codec>(what.row.nursery.text, what.row); }
   void operator()(erase_nursery const& what) { in_.erase(table::nurseries, what.nursery.text); }
 

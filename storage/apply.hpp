@@ -1,4 +1,4 @@
-// What a change does to the rows of one store. Keeps what FORMAT.md promises within a store: I2, I3, I7, I8, I10 to I12.
+// What a change does to the rows of one store. Keeps what FORMAT.md promises within a store: I2, I3, I7, I8, I10 to I14.
 // The same changes go to either store; only a withdrawn notice differs, which leaves a mark in `boot`. Never commits.
 #pragma once
 
@@ -13,6 +13,9 @@ enum class role { boot, disk };
 
 /// Tombstones of a session beyond this are erased, oldest first.
 inline constexpr std::uint64_t tombstones_per_session = 100'000;
+
+/// Ended jobs of a session beyond this are erased, oldest first.
+inline constexpr std::size_t jobs_kept = 256;
 
 void apply(write_transaction& in, role store, change const& what);
 void apply(write_transaction& in, role store, std::span<change const> all);

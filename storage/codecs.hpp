@@ -101,6 +101,23 @@ struct notice_codec {
   static void read(byte_reader& key, byte_reader& value, row& into);
 };
 
+struct job_codec {
+  using row = job_record;
+  static constexpr table in = table::jobs;
+  static void write(byte_writer& out, row const& from);
+  static void read(byte_reader& key, byte_reader& value, row& into);
+};
+/// The state in an encoded job, without decoding the rest. The bytes must be a value of `jobs`.
+job_state peek_job_state(std::string_view encoded_job);
+
+/// What job_ids has for a job: whose it is.
+struct job_id_codec {
+  using row = session_number;
+  static constexpr table in = table::job_ids;
+  static void write(byte_writer& out, row const& from);
+  static void read(byte_reader& key, byte_reader& value, row& into);
+};
+
 /// Rows that say everything by being there.
 struct presence {
   session_number session = 0;

@@ -23,6 +23,7 @@ struct text_id {
 using kernel_id = text_id<struct kernel_tag>;    // k-<ULID>
 using nursery_id = text_id<struct nursery_tag>;  // y-<ULID>
 using notice_id = text_id<struct notice_tag>;    // n-<ULID>, so notices sort by age
+using job_id = text_id<struct job_tag>;          // j-<ULID>, given by the kernel that starts it
 using cell_id = text_id<struct cell_tag>;        // the client's, or c-<ULID>
 
 /// Names a session's rows; given once by the store, never reused.

@@ -45,6 +45,8 @@ inline key_buffer owner_key(std::string_view owner, session_number session) { re
 
 /// The session that a key of a table keyed by sessions starts with; 0 for a key too short to have one.
 inline session_number session_in(std::string_view key) { return key.size() < 8 ? 0 : load_big_endian<std::uint64_t>(key.data()); }
+/// The job in a key of (session, job).
+inline std::string_view job_in(std::string_view key) { return key.size() < 8 ? std::string_view{} : key.substr(8); }
 /// The cell in a key of (session, cell); 0 for a key too short to have one.
 inline cell_number cell_in(std::string_view key) { return key.size() < 16 ? 0 : load_big_endian<std::uint64_t>(key.data() + 8); }
 

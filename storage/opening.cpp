@@ -164,7 +164,7 @@ class opening {
     auto const& home = result_.found.home;
     write_transaction disk(*result_.disk);
     if (verdict_ == home_verdict::copied) {
-      for (auto const forgotten : {table::links, table::nurseries, table::outbox}) disk.clear(forgotten);
+      for (auto const forgotten : {table::links, table::nurseries, table::outbox, table::jobs, table::job_ids}) disk.clear(forgotten);
     }
     disk.put<home_codec>(home_codec::name,
                          home_row{home.id, home.inode, home.machine_id, now_.boot_id, result_.found.incarnation});

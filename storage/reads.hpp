@@ -23,6 +23,9 @@ std::vector<cell_record> open_cells(snapshot& in, session_number session);
 
 std::vector<link_record> links(snapshot& in);
 std::vector<nursery_record> nurseries(snapshot& in);
+std::optional<job_record> job(snapshot& in, job_id const& job);
+std::vector<job_record> jobs(snapshot& in, job_id const& before, std::size_t limit);
+std::vector<job_record> jobs_of(snapshot& in, session_number session);
 std::vector<notice_record> notices(snapshot& in, session_number session);
 
 }  // namespace holdfast::storage::reads

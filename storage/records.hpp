@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -125,10 +126,35 @@ struct nursery_record {
 struct notice_record {
   notice_id notice;
   session_number session = 0;
-  std::string kind;  // state_lost, restarted, reattached
+  std::string kind;  // state_lost, restarted, reattached, job_finished
   std::string text;
   std::string details;  // JSON object
   unix_ms at = 0;
+};
+
+enum class job_state : std::uint8_t { running, finished, stopped, lost };
+/// The word in JSON, such as "finished".
+char const* to_string(job_state state);
+inline bool has_ended(job_state state) { return state != job_state::running; }
+
+/// A process group that a cell started with run(...).
+struct job_record {
+  session_number session = 0;
+  job_id job;
+  kernel_id kernel;  // that it was started in
+  cell_id cell;      // that started it
+  std::string command;
+  std::int32_t pid = 0;  // of the leader; with start_time its identity
+  std::uint64_t start_time = 0;
+  std::int32_t group = 0;  // its process group
+  bool keep = false;       // it outlives its kernel
+  job_state state = job_state::running;  // finished: by itself; stopped: on request, or with its kernel; lost: its end is unknown
+  std::optional<std::int64_t> exit_code;
+  bool timed_out = false;
+  unix_ms started_at = 0;
+  unix_ms finished_at = 0;
+  std::uint64_t output_bytes = 0;  // known once it has finished
+  notice_id notice;                // that tells of its end; empty: none was written
 };
 
 // Changes: what a transaction does. The same ones are applied to either store.
@@ -137,7 +163,7 @@ struct put_session {
 };
 struct erase_session {
   session_number number = 0;
-};  // with its cells, ids, outbox, notices; not its links
+};  // with its cells, ids, outbox, jobs, notices; not its links
 struct put_cell {
   cell_record row;
 };  // and its id in the index; dropped if the store has it final or expired
@@ -162,6 +188,9 @@ struct put_link {
 struct erase_link {
   kernel_id kernel;
 };
+struct put_job {
+  job_record row;
+};  // dropped if the store has it ended, or has that id in another session; an ended one makes the oldest beyond jobs_kept go
 struct put_nursery {
   nursery_record row;
 };
@@ -177,7 +206,7 @@ struct erase_notice {
 };  // in boot it hides the row of disk too
 
 using change = std::variant<put_session, erase_session, put_cell, erase_cell, expire_cell, put_outbox, erase_outbox, put_link,
-                            erase_link, put_nursery, erase_nursery, put_notice, erase_notice>;
+                            erase_link, put_job, put_nursery, erase_nursery, put_notice, erase_notice>;
 using changes = std::vector<change>;
 
 }  // namespace holdfast::storage

@@ -183,6 +183,18 @@ result<std::vector<nursery_record>> stores::nurseries() const {
   return self_->reading([](snapshot& in) { return reads::nurseries(in); });
 }
 
+result<std::optional<job_record>> stores::job(job_id const& job) const {
+  return self_->reading([&](snapshot& in) { return reads::job(in, job); });
+}
+
+result<std::vector<job_record>> stores::jobs(job_id const& before, std::size_t limit) const {
+  return self_->reading([&](snapshot& in) { return reads::jobs(in, before, limit); });
+}
+
+result<std::vector<job_record>> stores::jobs_of(session_number session) const {
+  return self_->reading([&](snapshot& in) { return reads::jobs_of(in, session); });
+}
+
 result<std::vector<notice_record>> stores::notices(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::notices(in, session); });
 }

@@ -76,6 +76,11 @@ class stores {
 
   result<std::vector<link_record>> links() const;
   result<std::vector<nursery_record>> nurseries() const;
+  result<std::optional<job_record>> job(job_id const& job) const;
+  /// Of all sessions, newest first, below `before` (empty: from the newest).
+  result<std::vector<job_record>> jobs(job_id const& before, std::size_t limit) const;
+  /// Oldest first.
+  result<std::vector<job_record>> jobs_of(session_number session) const;
   /// Oldest first.
   result<std::vector<notice_record>> notices(session_number session) const;
 

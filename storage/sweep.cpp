@@ -16,6 +16,14 @@ bool sweep_session(write_transaction& in, session_number session, std::size_t& b
       --budget;
     }
   }
+  cursor walk(in, table::jobs);
+  auto const prefix = key_of(session);
+  while (walk.at_least(prefix) && session_in(walk.key()) == session) {
+    if (budget == 0) return false;
+    in.erase(table::job_ids, std::string(job_in(walk.key())));
+    if (walk.at_least(prefix)) walk.erase();
+    --budget;
+  }
   return true;
 }
 

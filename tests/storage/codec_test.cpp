@@ -47,6 +47,9 @@ std::vector<encoded_row> one_of_each() {
       encoded<expired_cell_codec>("expired cell", key_of(7, 3), {7, 3, cell_id("c-3")}),
       encoded<outbox_codec>("outbox", key_of(7, 3), {7, 3, "print(1)", true, "python3", "k-1"}),
       encoded<link_codec>("link", "k-1", link_row("k-1")),
+      encoded<job_codec>("job", key_of(7, "j-1"), job_row(7, "j-1")),
+      encoded<job_codec>("ended job", key_of(7, "j-1"), job_row(7, "j-1", job_state::stopped)),
+      encoded<job_id_codec>("job id", "j-1", 7),
       encoded<nursery_codec>("nursery", "y-1", nursery_row("y-1")),
       encoded<notice_codec>("notice", key_of(7, "n-1"), {false, notice_row(7, "n-1")}),
       encoded<notice_codec>("withdrawn notice", key_of(7, "n-1"), mark),
@@ -138,6 +141,33 @@ TEST_CASE("every field of a link survives its bytes") {
   CHECK(peek_last_seq(value) == 77);
 }
 
+TEST_CASE("every field of a job survives its bytes") {
+  auto const job = job_row(7, "j-9", job_state::lost);
+  std::string value;
+  encode<job_codec>(key_of(7, "j-9"), job, value);
+
+  auto const read = decode<job_codec>(key_of(7, "j-9"), value);
+
+  REQUIRE(read);
+  CHECK(read->session == 7);
+  CHECK(read->job == job.job);
+  CHECK(read->kernel == job.kernel);
+  CHECK(read->cell == job.cell);
+  CHECK(read->command == job.command);
+  CHECK(read->pid == job.pid);
+  CHECK(read->start_time == job.start_time);
+  CHECK(read->group == job.group);
+  CHECK(read->keep);
+  CHECK(read->state == job_state::lost);
+  CHECK(read->exit_code == -9);
+  CHECK(read->timed_out);
+  CHECK(read->started_at == job.started_at);
+  CHECK(read->finished_at == job.finished_at);
+  CHECK(read->output_bytes == job.output_bytes);
+  CHECK(read->notice == job.notice);
+  CHECK(peek_job_state(value) == job_state::lost);
+}
+
 TEST_CASE("a value cut short anywhere does not decode") {
   for (auto const& row : one_of_each()) {
     for (std::size_t size = 0; size < row.value.size(); ++size) {
@@ -206,6 +236,11 @@ TEST_CASE("a status, state or form out of range does not decode") {
   value[1] = 2;
   seal("k", value);
   CHECK_FALSE(decode<link_codec>("k", value));
+
+  encode<job_codec>(key_of(1, "j"), job_row(1, "j"), value);
+  value[1] = 4;
+  seal(key_of(1, "j"), value);
+  CHECK_FALSE(decode<job_codec>(key_of(1, "j"), value));
 
   encode<notice_codec>(key_of(1, "n"), {false, notice_row(1, "n")}, value);
   for (char form : {'\0', '\3'}) {

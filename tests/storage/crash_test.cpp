@@ -95,6 +95,10 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
   std::map<session_number, std::uint64_t> last_seq;
   for (auto const& link : reads::links(in)) last_seq[link.session] = link.last_seq;
   for (auto const& one : entries) {
+    if (one.what == crash::event::job_acked && closing.count(one.session) == 0) {
+      if (one.seq > last_seq[one.session]) broken.push_back("I9: a job acked above last_seq" + place(one));
+      if (!reads::job(in, job_id(crash::job_name(one.session, one.seq)))) broken.push_back("I9: an acked job is missing" + place(one));
+    }
     if (one.cell == 0 || closing.count(one.session) != 0) continue;
     auto const index = in.find<cell_index_codec>(key_of(one.session, "c-" + std::to_string(one.cell)));
     if (!index || index->number != one.cell) {

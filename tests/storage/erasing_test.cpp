@@ -5,13 +5,14 @@ using namespace holdfast::storage;
 
 namespace {
 
-void give_everything(stores& store, session_number number, std::string name, cell_number cells) {
-  changes unit{put_session{session_row(number, std::move(name))}, put_notice{notice_row(number, "n-1")}};
+void give_everything(stores& store, session_number number, std::string const& name, cell_number cells) {
+  changes unit{put_session{session_row(number, name)}, put_notice{notice_row(number, "n-1")}};
   for (cell_number cell = 1; cell <= cells; ++cell) unit.push_back(put_cell{final_cell(number, cell)});
   unit.push_back(expire_cell{number, 1});
   commit_disk(store, unit);
   commit_boot(store, {put_cell{queued_cell(number, cells + 1)}, put_outbox{{number, cells + 1, "x", false, {}, {}}},
-                      put_cell{final_cell(number, cells + 2)}, put_notice{notice_row(number, "n-2")}});
+                      put_cell{final_cell(number, cells + 2)}, put_notice{notice_row(number, "n-2")},
+                      put_job{job_row(number, "j-1-" + name)}, put_job{job_row(number, "j-2-" + name, job_state::finished)}});
 }
 
 void check_gone(stores const& store, session_number number, std::string const& name) {
@@ -21,6 +22,8 @@ void check_gone(stores const& store, session_number number, std::string const& n
   CHECK(taken(store.cells(number, 0, 10)).empty());
   CHECK(taken(store.open_cells(0)).empty());
   CHECK(taken(store.notices(number)).empty());
+  CHECK(taken(store.jobs_of(number)).empty());
+  CHECK_FALSE(taken(store.job(job_id("j-1-" + name))));
 }
 
 }  // namespace

@@ -134,6 +134,29 @@ inline nursery_record nursery_row(std::string nursery) {
           {"boot-1", 1, 2, 3}, 1'700'000'000'000};
 }
 
+inline job_record job_row(session_number session, std::string job, job_state state = job_state::running) {
+  job_record row;
+  row.session = session;
+  row.job = job_id(std::move(job));
+  row.kernel = kernel_id("k-1");
+  row.cell = cell_id("c-1");
+  row.command = "sleep 5";
+  row.pid = 4712;
+  row.start_time = 123457;
+  row.group = 4712;
+  row.keep = true;
+  row.state = state;
+  row.started_at = 1'700'000'000'000;
+  if (has_ended(state)) {
+    row.exit_code = -9;
+    row.timed_out = true;
+    row.finished_at = row.started_at + 7;
+    row.output_bytes = 12;
+    row.notice = notice_id("n-1");
+  }
+  return row;
+}
+
 inline notice_record notice_row(session_number session, std::string notice) {
   return {notice_id(std::move(notice)), session, "state_lost", "the kernel was found dead", R"({"jobs":[]})", 1'700'000'000'000};
 }

@@ -15,6 +15,7 @@ class checker {
       ids_have_cells(*store);
       open_cells_are_open(*store);
       names_have_sessions(*store);
+      jobs_have_ids(*store);
       numbers_are_spent(*store);
     }
     outboxes();
@@ -80,6 +81,16 @@ class checker {
     each<owner_codec>(store, [&](std::string_view, owner_entry const& row) {
       auto const key = key_of(row.session);
       expect(store.has(table::sessions, key), "I12: an owner's session that is not there", key);
+    });
+  }
+
+  void jobs_have_ids(read_transaction& store) {
+    each<job_codec>(store, [&](std::string_view key, job_record const& row) {
+      expect(store.find<job_id_codec>(row.job.text) == row.session, "I13: a job without its id", key);
+    });
+    each<job_id_codec>(store, [&](std::string_view job, session_number row) {
+      auto const key = key_of(row, job);
+      expect(store.has(table::jobs, key), "I13: an id without its job", key);
     });
   }
 

@@ -243,6 +243,52 @@ TEST_CASE("a notice withdrawn in boot is not told from disk either") {
   CHECK(taken(store->notices(1))[0].notice.text == "n-2");
 }
 
+TEST_CASE("a job is found by its id, and jobs are listed newest first over all sessions") {
+  test_home home;
+  auto const store = home.open();
+  commit_boot(*store, {put_job{job_row(2, "j-1")}, put_job{job_row(1, "j-2")}});
+  commit_disk(*store, {put_job{job_row(1, "j-3")}});
+
+  REQUIRE(taken(store->job(job_id("j-2"))));
+  CHECK(taken(store->job(job_id("j-2")))->session == 1);
+  CHECK_FALSE(taken(store->job(job_id("j-4"))));
+  auto const names = [](std::vector<job_record> const& rows) {
+    std::string all;
+    for (auto const& row : rows) all += row.job.text + " ";
+    return all;
+  };
+  CHECK(names(taken(store->jobs({}, 2))) == "j-3 j-2 ");
+  CHECK(names(taken(store->jobs(job_id("j-2"), 10))) == "j-1 ");
+  CHECK(names(taken(store->jobs_of(1))) == "j-2 j-3 ");
+}
+
+TEST_CASE("a job that has ended stays as it is, and its id belongs to its session") {
+  test_home home;
+  auto const store = home.open();
+  commit_boot(*store, {put_job{job_row(1, "j-1", job_state::finished)}});
+
+  commit_boot(*store, {put_job{job_row(1, "j-1")}, put_job{job_row(2, "j-1")}});
+
+  CHECK(taken(store->job(job_id("j-1")))->state == job_state::finished);
+  CHECK(taken(store->jobs_of(2)).empty());
+}
+
+TEST_CASE("of ended jobs the newest 256 are kept, and those that run") {
+  test_home home;
+  auto const store = home.open();
+  commit_boot(*store, {put_job{job_row(1, "j-0")}, put_job{job_row(2, "j-other", job_state::finished)}});
+  for (int i = 1000; i < 1300; ++i) commit_boot(*store, {put_job{job_row(1, "j-" + std::to_string(i), job_state::finished)}});
+
+  auto const rows = taken(store->jobs_of(1));
+
+  REQUIRE(rows.size() == 257);
+  CHECK(rows[0].job.text == "j-0");
+  CHECK(rows[1].job.text == "j-1044");
+  CHECK_FALSE(taken(store->job(job_id("j-1043"))));
+  CHECK(taken(store->jobs_of(2)).size() == 1);
+  CHECK(taken(store->jobs({}, 1000)).size() == 258);
+}
+
 TEST_CASE("nurseries and links are listed and erased") {
   test_home home;
   auto const store = home.open();

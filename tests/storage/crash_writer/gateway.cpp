@@ -46,6 +46,8 @@ void gateway::take_up(std::string const& name) {
     if (link.session == found->number) taken.link = link;
   if (taken.link.kernel.empty()) taken.link = create(name).link;
   for (auto& cell : must(stores_.open_cells(found->number))) taken.open.push_back(cell);
+  for (auto& job : must(stores_.jobs_of(found->number)))
+    if (!has_ended(job.state)) taken.jobs.push_back(job);
   taken.last_cell = must(stores_.last_cell_number(found->number));
   live_[name] = std::move(taken);
 }
@@ -67,6 +69,8 @@ void gateway::step(live_session& in) {
   if (choice < 2) return close(in);
   if (choice < 6) return expire(in);
   if (choice < 12) return notify(in);
+  if (choice < 15) return start_job(in);
+  if (choice < 18 && !in.jobs.empty()) return end_job(in);
   if (in.open.empty() || (choice < 35 && in.open.size() < 4)) return accept(in);
   auto const& first = in.open.front();
   if (first.started_at != 0) return finish(in);
@@ -145,6 +149,32 @@ void gateway::notify(live_session& in) {
     commit({put_notice{notice}});
   else
     disk_.add({{put_notice{notice}}, {}, 0});
+}
+
+void gateway::start_job(live_session& in) {
+  job_record job;
+  job.session = in.row.number;
+  job.kernel = in.link.kernel;
+  ++in.link.last_seq;
+  job.job = job_id(job_name(job.session, in.link.last_seq));
+  entry const ack{event::job_acked, job.session, 0, in.link.last_seq};
+  if (wrong_ == mistake::ack_first) ledger_.write(ack);
+  commit({put_job{job}, put_link{in.link}});
+  ledger_.write(ack);
+  in.jobs.push_back(job);
+}
+
+void gateway::end_job(live_session& in) {
+  auto job = in.jobs.front();
+  in.jobs.pop_front();
+  job.state = static_cast<job_state>(1 + dice(3));
+  job.finished_at = now + 2;
+  ++in.link.last_seq;
+  notice_record notice;
+  notice.notice = job.notice = notice_id("n-" + job.job.text);
+  notice.session = job.session;
+  notice.kind = "job_finished";
+  commit({put_job{job}, put_notice{notice}, put_link{in.link}});
 }
 
 void gateway::close(live_session& in) {

@@ -35,6 +35,7 @@ class gateway {
     std::deque<cell_record> open;
     cell_number last_cell = 0;
     cell_number expired = 0;  // all up to this one
+    std::deque<job_record> jobs;  // that run
   };
 
   void take_up(std::string const& name);
@@ -46,6 +47,8 @@ class gateway {
   void finish(live_session& in);
   void expire(live_session& in);
   void notify(live_session& in);
+  void start_job(live_session& in);
+  void end_job(live_session& in);
   void close(live_session& in);
   void after_disk();
   void commit(changes const& all);

@@ -2,6 +2,7 @@
 // The writer appends; the test reads it after the writer's death and holds the stores to it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <sstream>
@@ -19,6 +20,7 @@ enum class event : char {
   sent = 's',          // execute went to the kernel
   start_acked = 'k',   // the kernel may forget that it started
   result_acked = 'r',  // the kernel may forget the result; the client has it
+  job_acked = 'j',     // the kernel may forget that the job was started; `cell` is 0, the job is named by seq
   closing = 'z',       // the session's erasure is about to begin
   closed = 'x',        // the client was told that the session is gone
 };
@@ -29,6 +31,12 @@ struct entry {
   std::uint64_t cell = 0;
   std::uint64_t seq = 0;
 };
+
+/// The id of the job whose start has that seq.
+inline std::string job_name(std::uint64_t session, std::uint64_t seq) {
+  auto const digits = std::to_string(seq);
+  return "j-" + std::to_string(session) + "-" + std::string(8 - std::min<std::size_t>(8, digits.size()), '0') + digits;
+}
 
 class ledger {
  public:
