@@ -110,9 +110,26 @@ struct list_kernels {
   std::size_t limit = 100;
   std::string after;
 };
-/// Ends an idle kernel; answers with its last row. Errors: 1001, 1004 (it is busy).
+/// Ends an idle kernel; answers with its last row. Errors: 1001, 1004 (it is busy, or has live jobs).
 struct stop_kernel {
   kernel_id kernel;
+};
+/// Answers {items, next} of job rows, newest first.
+struct list_jobs {
+  std::optional<std::string> owner, child, session;
+  std::optional<storage::job_state> state;
+  std::size_t limit = 100;
+  std::string after;
+};
+/// Ends a job with all processes of its group; answers with its row once they are gone. Errors: 1001, 1008.
+struct stop_job {
+  job_id job;
+};
+/// Answers {chunks, next_offset, total_bytes, dropped, final}. Errors: 1001, 1008.
+struct read_job_output {
+  job_id job;
+  std::uint64_t offset = 0;
+  std::size_t limit = 65'536;
 };
 /// Answers {items, next}: notices that neither rode on a result nor were acked, oldest first.
 struct list_notices {
@@ -143,8 +160,8 @@ struct shut_down {
 
 struct supervisor_call {
   reply_to from;
-  std::variant<list_sessions, list_kernels, stop_kernel, list_notices, ack_notices, get_status, subscribe_events, await_end,
-               shut_down>
+  std::variant<list_sessions, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices, ack_notices, get_status,
+               subscribe_events, await_end, shut_down>
       what;
 };
 

@@ -35,7 +35,7 @@ std::string kernel_view::to_json() const {
     row.null("cell");
   else
     row.text("cell", cell);
-  row.number("queued", queued).number("jobs", 0).null("victim_rank");
+  row.number("queued", queued).number("jobs", jobs).null("victim_rank");
   return row.take();
 }
 

@@ -23,6 +23,7 @@ struct kernel_view {
   bool was_tried = false;  // in this incarnation: it was attached, or could not be
   std::string cell;        // running or sent, else empty
   std::size_t queued = 0;
+  std::size_t jobs = 0;  // that run in it
   storage::unix_ms started_at = 0;
   storage::unix_ms idle_since = 0;
 

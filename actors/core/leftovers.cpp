@@ -110,6 +110,14 @@ bool have_ended(std::vector<leftover> const& all, std::chrono::milliseconds with
   return true;
 }
 
+/// TERM, 250 ms, KILL; whether all of them have ended.
+bool end_all(std::vector<leftover> const& all) {
+  send_signal(all, SIGTERM);
+  if (have_ended(all, defaults::leftover_grace)) return true;
+  send_signal(all, SIGKILL);
+  return have_ended(all, defaults::leftover_grace);
+}
+
 }  // namespace
 
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
@@ -123,12 +131,15 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
     take_hold(all, [&](pid_t pid) { return session_of(pid) == kernel_pid && !is_marked(pid, mark); }, found);
   std::vector<pid_t> pids;
   for (auto const& each : found) pids.push_back(each.pid);
-  send_signal(found, SIGTERM);
-  if (!have_ended(found, defaults::leftover_grace)) {
-    send_signal(found, SIGKILL);
-    have_ended(found, defaults::leftover_grace);
-  }
+  end_all(found);
   return pids;
+}
+
+bool end_job(job_id const& job) {
+  auto const mark = "HOLDFAST_JOB=" + job.text;
+  std::vector<leftover> found;
+  take_hold(other_processes(), [&](pid_t pid) { return is_marked(pid, mark); }, found);
+  return end_all(found);
 }
 
 }  // namespace holdfast::core

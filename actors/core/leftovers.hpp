@@ -11,6 +11,10 @@
 namespace holdfast::core {
 
 /// Ends the processes of that kernel's session and those that bear its mark (docs/wire.md): TERM, 250 ms, KILL. Answers their pids.
+/// Spares jobs that outlive their kernel, which have a session and a mark of their own.
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid);
+
+/// Ends the processes that carry that job's mark, the same way; false if some are left.
+bool end_job(job_id const& job);
 
 }  // namespace holdfast::core

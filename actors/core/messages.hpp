@@ -99,6 +99,7 @@ struct remains {
   bool spool_readable = false;
   std::vector<said> frames;                   // from the spool
   std::vector<link::journal_record> journal;  // oldest first
+  std::vector<std::int32_t> ended;            // pids of what it left, ended by this daemon as its nursery was dead
 };
 struct kernel_dead {
   kernel_id kernel;
@@ -115,6 +116,11 @@ struct kernel_left {
 struct stop_session_kernel {
   reply_to from;
   kernel_id kernel;
+};
+/// What is asked of a job of the session, wherever its kernel is.
+struct job_call {
+  reply_to from;
+  std::variant<stop_job, read_job_output> what;
 };
 /// The gateway ends: waiting calls get their current results, kernels are let go, the actor ends.
 struct wind_down {
@@ -157,6 +163,15 @@ struct read_display_file {
   std::uint64_t index = 0;
   std::string mime;
 };
+/// Ends what bears that job's mark, for one whose kernel is gone; answers with job_group_ended.
+struct end_job_group {
+  caf::actor asker;
+  job_id job;
+};
+struct job_group_ended {
+  job_id job;
+  bool is_gone = false;  // nothing of it is left
+};
 /// Removes a directory tree of ours; no answer.
 struct remove_tree {
   std::string path;
@@ -174,6 +189,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_unreachable)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_dead)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::stop_session_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::job_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::wind_down)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::session_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::commit_to_disk)
@@ -181,4 +197,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::disk_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_remains)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remains_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_display_file)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_job_group)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::job_group_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remove_tree)

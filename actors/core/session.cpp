@@ -55,6 +55,8 @@ void session_state::load(std::optional<storage::link_record> link) {
   auto& stores = *shared->stores;
   if (auto last = stores.last_cell_number(row_.number)) last_number = *last;
   if (auto found = stores.notices(row_.number)) notices = std::move(*found);
+  if (auto found = stores.jobs_of(row_.number))
+    std::copy_if(found->begin(), found->end(), std::back_inserter(jobs), [](auto const& each) { return !storage::has_ended(each.state); });
   if (link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
     kernel_ = session_kernel{{}, *link, {}, false, {}};
@@ -125,7 +127,7 @@ void session_state::on_call(session_call& call) {
           on_list(from, what);
         else if constexpr (std::is_same_v<request, read_output>)
           on_read_output(from, what);
-        else if constexpr (std::is_same_v<request, read_display>)
+        else if constexpr (std::is_same_v<request, holdfast::read_display>)
           on_read_display(from, what);
         else if constexpr (std::is_same_v<request, list_variables>)
           on_list_variables(from);
@@ -175,6 +177,7 @@ void session_state::on_wake() {
       on_start_failed(*failed);
   }
   refuse_asked(false);
+  answer_job_waiters(now);
   auto is_overdue = false;
   for (auto& cell : cells) {
     for (auto& each : cell.waiters)
@@ -214,6 +217,7 @@ void session_state::on_wind_down(bool end_kernels) {
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
   refuse_asked(true);
+  answer_job_waiters(steady_time::max());
   if (kernel_ && kernel_->actor) self->send(kernel_->actor, let_go{});
   shared->sessions.erase(row_.key);
   on_retire();
@@ -248,6 +252,7 @@ std::optional<kernel_view> session_state::kernel() const {
                    kernel_->was_tried,
                    {},
                    0,
+                   jobs_of_kernel().size(),
                    link.started_at,
                    link.idle_since};
   for (auto const& cell : cells)
@@ -269,7 +274,7 @@ std::string session_state::row() const {
     out.null("cell");
   out.number("queued",
              std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
-  out.number("jobs", 0);
+  out.number("jobs", live_jobs());
   auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
   out.number("saved_bytes", 0).number("notices", notices.size()).text("created_at", rfc3339(row_.created_at));
@@ -298,6 +303,8 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
     return {
         [state](session_call& call) { state->on_call(call); },
         [state](stop_session_kernel const& order) { state->on_stop(order); },
+        [state](job_call const& call) { state->on_job_call(call); },
+        [state](job_group_ended const& told) { state->on_job_group_ended(told); },
         [state](wind_down order) { state->on_wind_down(order.end_kernels); },
         [state](kernel_live const& told) { state->on_live(told); },
         [state](kernel_start_failed const& told) { state->on_start_failed(told); },

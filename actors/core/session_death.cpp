@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/job_view.hpp"
 #include "actors/core/outcome.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
@@ -31,13 +32,14 @@ std::string in_words(death_facts const& death) {
 
 }  // namespace
 
-storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const {
+storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
+                                                  std::vector<storage::job_record> const& of_jobs) const {
   auto const quoted = [](std::string const& id) { return "\"" + id + "\""; };
   return {notice_id("n-" + make_ulid()),
           row_.number,
           std::move(kind),
           std::move(text),
-          "{\"jobs\":[],\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}",
+          "{\"jobs\":" + job_details(of_jobs) + ",\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}",
           now_ms()};
 }
 
@@ -174,6 +176,8 @@ void session_state::on_dead(kernel_dead told) {
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
+  auto const fallen = jobs_after_death(told.left);
+  for (auto const& job : fallen) unit.push_back(storage::put_job{job});
   auto const death = death_of(told.left);
   auto const ordered = kernel_->ending;
   auto next = row_;
@@ -188,7 +192,8 @@ void session_state::on_dead(kernel_dead told) {
   if (!ordered && !closing) {
     std::string text = "the python kernel was found dead (" + in_words(death) + "); a fresh one takes its place";
     if (!lost.empty()) text += "; lost: cell " + lost.front();
-    notice = make_notice("restarted", std::move(text), lost);
+    if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);
+    notice = make_notice("restarted", std::move(text), lost, fallen);
     unit.push_back(storage::put_notice{*notice});
   }
   if (!shared->commit(unit)) return stall(std::move(told));
@@ -197,6 +202,7 @@ void session_state::on_dead(kernel_dead told) {
   shared->move_later(row_.number);
   std::erase_if(notices, is_told);
   for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
+  keep_jobs(fallen);
   if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");

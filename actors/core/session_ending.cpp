@@ -1,5 +1,6 @@
 // How does it end on request? Interrupting a cell, resetting and closing the session, stopping its kernel.
 #include "actors/base/clock.hpp"
+#include "actors/core/job_view.hpp"
 #include "actors/core/session_state.hpp"
 
 namespace holdfast::core {
@@ -76,6 +77,8 @@ void session_state::on_stop(stop_session_kernel const& order) {
         order.from, {error_code::busy,
                      "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first",
                      {}});
+  if (auto const live = jobs_of_kernel(); !live.empty())
+    return answer_error(order.from, {error_code::busy, "kernel " + order.kernel.text + " has live jobs: " + named(live) + "; stop them first", {}});
   stop_waiters.push_back(order.from);
   end_kernel_for(end_reason::stop, end_kernel::how::shutdown);
 }

@@ -4,25 +4,20 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
-#include "actors/core/session_state.hpp"
+#include "actors/core/job_view.hpp"
+#include "actors/core/session_batch.hpp"
 
 namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
-/// What a run of frames changes, all of it about the first cell; nothing of the session is touched before it is recorded.
-struct session_state::batch {
-  std::optional<storage::cell_record> row;
-  bool has_start = false;
-  bool has_result = false;
-  bool kernel_ended = false;
-  std::uint64_t last_seq = 0;
+namespace {
 
-  storage::cell_record& row_of(live_cell const& cell) {
-    if (!row) row = cell.row;
-    return *row;
-  }
-};
+bool has(std::vector<storage::notice_record> const& among, storage::notice_record const& wanted) {
+  return std::any_of(among.begin(), among.end(), [&](auto const& each) { return each.notice == wanted.notice; });
+}
+
+}  // namespace
 
 void session_state::on_live(kernel_live const& told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
@@ -70,11 +65,13 @@ void session_state::on_attached(kernel_attached const& told) {
     for (auto const& cell : cells)
       if (cell.row.kernel == link.kernel) running.push_back(cell.row.cell.text);
     std::string text = "the python kernel reattached; its variables carried on. ";
-    if (running.empty())
+    auto const of_kernel = jobs_of_kernel();
+    if (running.empty() && of_kernel.empty())
       text += "nothing was running";
     else
-      text += "still running or finished meanwhile: cell " + running.front();
-    notice = make_notice("reattached", std::move(text), running);
+      text += "still running or finished meanwhile: " + (running.empty() ? "" : "cell " + running.front()) +
+              (running.empty() || of_kernel.empty() ? "" : ", ") + named(of_kernel);
+    notice = make_notice("reattached", std::move(text), running, of_kernel);
     // One is enough, however often the daemon was restarted since the last result.
     for (auto const& each : notices)
       if (each.kind == "reattached") {
@@ -157,45 +154,62 @@ bool session_state::take(std::vector<said> const& frames) {
     } else if (auto* shown = std::get_if<link::display>(&what)) {
       on_display(*shown);
     } else if (auto* answer = std::get_if<link::answered>(&what)) {
-      on_answered(*answer);
-    } else {
+      changed.answers.push_back(*answer);
+    } else if (!take_job_frame(changed, what)) {
       auto const& bad = std::get<link::bad_frame>(what);
       log::warn("bad-frame", "kernel {} could not read our frame {}: {}", kernel_->row.kernel.text, bad.seq, bad.message);
     }
   }
   if (changed.last_seq == 0) return true;
-  if (changed.row) {
-    auto link = kernel_->row;
-    link.last_seq = changed.last_seq;
-    if (changed.has_result) link.idle_since = now_ms();
-    storage::changes unit{storage::put_link{link}, storage::put_cell{*changed.row}};
-    if (!changed.has_result)
-      unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
-    if (changed.has_result)
-      for (auto const& each : notices) unit.push_back(storage::erase_notice{each.session, each.notice});
-    if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
-    if (changed.has_result && failpoint(failpoint_id::core_before_result_recorded)) return false;
-    if (!shared->commit(unit)) return false;
-    if (changed.has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
-    if (changed.has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
-    kernel_->row = std::move(link);
-    if (changed.has_start) publish("cell_started", "{\"cell\":\"" + changed.row->cell.text + "\"}");
-    if (changed.has_result) {
-      for (auto const& each : std::exchange(notices, {})) shared->forget_later(each.session, each.notice);
-      finish(std::move(*changed.row));
-      if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
-    } else {
-      auto& cell = cells.front();
-      changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
-      changed.row->displays = cell.row.displays;
-      cell.row = std::move(*changed.row);
-      std::string().swap(cell.outbox.code);
-    }
-  } else {
+  if (!changed.is_recorded())
     // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
     kernel_->row.last_seq = changed.last_seq;
-  }
+  else if (!record_batch(changed))
+    return false;
   if (kernel_ && kernel_->port) kernel_->port->record(changed.last_seq);
+  for (auto& each : changed.answers) on_answered(std::move(each));
+  return true;
+}
+
+/// One transaction for all of it, then the session has it so.
+bool session_state::record_batch(batch& changed) {
+  auto link = kernel_->row;
+  link.last_seq = changed.last_seq;
+  if (changed.has_result) link.idle_since = now_ms();
+  storage::changes unit{storage::put_link{link}};
+  if (changed.row) unit.push_back(storage::put_cell{*changed.row});
+  if (changed.row && !changed.has_result)
+    unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
+  for (auto const& each : changed.jobs) unit.push_back(storage::put_job{each});
+  std::vector<storage::notice_record> told, made;
+  if (changed.notices) {
+    std::copy_if(notices.begin(), notices.end(), std::back_inserter(told), [&](auto const& each) { return !has(*changed.notices, each); });
+    std::copy_if(changed.notices->begin(), changed.notices->end(), std::back_inserter(made),
+                 [&](auto const& each) { return !has(notices, each); });
+  }
+  for (auto const& each : told) unit.push_back(storage::erase_notice{each.session, each.notice});
+  for (auto const& each : made) unit.push_back(storage::put_notice{each});
+  if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
+  if (changed.has_result && failpoint(failpoint_id::core_before_result_recorded)) return false;
+  if (!shared->commit(unit)) return false;
+  if (changed.has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
+  if (changed.has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
+  kernel_->row = std::move(link);
+  if (changed.notices) notices = std::move(*changed.notices);
+  for (auto const& each : told) shared->forget_later(each.session, each.notice);
+  if (changed.has_start) publish("cell_started", "{\"cell\":\"" + changed.row->cell.text + "\"}");
+  keep_jobs(changed.jobs);
+  for (auto const& each : made) publish("notice", notice_json(each));
+  if (changed.has_result) {
+    finish(std::move(*changed.row));
+    if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
+  } else if (changed.row) {
+    auto& cell = cells.front();
+    changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
+    changed.row->displays = cell.row.displays;
+    cell.row = std::move(*changed.row);
+    std::string().swap(cell.outbox.code);
+  }
   return true;
 }
 
@@ -230,7 +244,7 @@ void session_state::take_done(batch& into, link::done const& frame) {
   row.displays = static_cast<std::uint32_t>(facts.displays.size());
   facts.error = frame.error;
   facts.exit_code = frame.exit_code;
-  facts.notices = notices;
+  facts.notices = into.ride(*this);
   if (frame.kernel_ended && facts.kernel) {
     facts.kernel->ended = facts.kernel->state_lost = true;
     facts.kernel->note = "the cell did not end in time and was killed with its kernel; the next cell starts empty";
@@ -252,7 +266,7 @@ void session_state::take_unreadable(batch& into, said const& frame, unreadable c
   auto facts = facts_of(cell);
   facts.row = row;
   facts.error = link::cell_error{"bad_frame", "the kernel's " + why.type + " could not be read: " + why.reason, {}};
-  facts.notices = notices;
+  facts.notices = into.ride(*this);
   row.result = result_json(facts);
   into.has_result = true;
 }

@@ -1,5 +1,5 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
-// accept (may a cell run?), frames (what did its kernel say?), death (what is lost?), ending (reset, close, stop), answers (who is told
+// accept (may a cell run?), frames (what did its kernel say?), jobs (what became of what a cell started?), death (what is lost?), ending (reset, close, stop), answers (who is told
 // what?). Everything is recorded in `boot` first, then told. Runs on the multiplexer thread.
 #pragma once
 
@@ -80,6 +80,7 @@ struct session_state final : session_face {
   std::deque<live_cell> cells;  // in order of acceptance; only the front is ever with a kernel
   std::optional<session_kernel> kernel_;
   std::vector<storage::notice_record> notices;  // not ridden, not acked
+  std::vector<storage::job_record> jobs;        // that run, oldest first; also those that outlive an earlier kernel
   cell_number last_number = 0;
   std::vector<reply_to> reset_waiters, stop_waiters, close_waiters;
   /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
@@ -96,6 +97,13 @@ struct session_state final : session_face {
     steady_time until;
   };
   std::map<std::string, asked> asked_kernel;
+  /// A job.stop that is answered when the end of the job is recorded, at the latest then.
+  struct job_waiter {
+    job_id job;
+    reply_to to;
+    steady_time until;
+  };
+  std::vector<job_waiter> job_waiters;
   alarm wake;
 
   // session_face
@@ -155,6 +163,7 @@ struct session_state final : session_face {
   void on_unreachable(kernel_unreachable const& told);
   void on_said(kernel_said told);
   bool take(std::vector<said> const& frames);
+  bool record_batch(batch& changed);
   live_cell* at_work(cell_id const& cell, std::uint64_t generation);
   void take_started(batch& into, link::started const& frame);
   void take_done(batch& into, link::done const& frame);
@@ -162,6 +171,28 @@ struct session_state final : session_face {
   void on_display(link::display shown);
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
   void set_overdue(live_cell& cell);
+
+  // session_jobs.cpp
+  /// Whether the frame was about jobs.
+  bool take_job_frame(batch& into, link::from_kernel const& what) const;
+  void take_job_started(batch& into, link::job_started const& frame) const;
+  void take_job_finished(batch& into, link::job_finished const& frame) const;
+  void take_jobs_read(batch& into, link::jobs_read const& frame) const;
+  /// The row of a running job of the present kernel as the batch has it; null: there is none.
+  storage::job_record* running_job(batch& into, job_id const& job) const;
+  /// Recorded: from now on the session has these jobs so, and whoever waits for one hears of it.
+  void keep_jobs(std::vector<storage::job_record> const& changed);
+  std::vector<storage::job_record> jobs_of_kernel() const;
+  std::vector<storage::job_record> jobs_after_death(remains const& left) const;
+  void settle_kept_jobs();
+  std::size_t live_jobs() const;
+  void on_job_call(job_call const& call);
+  void on_stop_job(reply_to const& from, storage::job_record const& job);
+  void on_read_job_output(reply_to const& from, storage::job_record const& job, read_job_output const& what);
+  void on_job_group_ended(job_group_ended const& told);
+  void await_job_end(job_id const& job, reply_to const& to);
+  void answer_job(job_id const& job, reply_to const& to);
+  void answer_job_waiters(steady_time until);
 
   // session_death.cpp
   void on_start_failed(kernel_start_failed const& told);
@@ -171,7 +202,8 @@ struct session_state final : session_face {
   void stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);
-  storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost) const;
+  storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
+                                     std::vector<storage::job_record> const& of_jobs = {}) const;
 
   // session_ending.cpp
   void send_interrupt(live_cell const& cell);
@@ -190,7 +222,7 @@ struct session_state final : session_face {
   void on_answered(link::answered answer);
   void refuse_asked(bool all);
   void on_list_variables(reply_to const& from);
-  void on_read_display(reply_to const& from, read_display const& what);
+  void on_read_display(reply_to const& from, holdfast::read_display const& what);
 
   // session_answers.cpp
   void answer_text(reply_to const& to, std::string text);

@@ -9,6 +9,7 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/base/clock.hpp"
+#include "actors/core/job_list.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/mover.hpp"
 #include "actors/core/session.hpp"
@@ -157,6 +158,22 @@ struct supervisor_state {
     answer_error(from, {error_code::not_found, "no kernel " + what.kernel.text + "; kernel.list shows what there is", {}});
   }
 
+  // ---- jobs ----
+
+  /// To the session whose job it is.
+  template <class What>
+  void on_job(reply_to const& from, What const& what) {
+    auto job = shared->stores->job(what.job);
+    if (!job) return answer_error(from, from_storage(job.error()));
+    auto row = *job ? shared->stores->session((*job)->session) : storage::result<std::optional<storage::session_record>>(std::nullopt);
+    if (!row) return answer_error(from, from_storage(row.error()));
+    if (!*row) return answer_error(from, {error_code::not_found, "no job " + what.job.text + "; job.list shows what there is", {}});
+    auto const loaded = shared->sessions.find((*row)->key);
+    auto const session = loaded != shared->sessions.end() ? loaded->second.actor
+                                                          : spawn_session(self->system(), shared, {std::move(**row), false, {}});
+    self->send(session, job_call{from, what});
+  }
+
   // ---- the disk ----
 
   void schedule_flush(milliseconds delay = defaults::flush_to_disk) {
@@ -263,6 +280,10 @@ struct supervisor_state {
             on_list(from, what);
           else if constexpr (std::is_same_v<request, stop_kernel>)
             on_stop(from, what);
+          else if constexpr (std::is_same_v<request, list_jobs>)
+            answer_with(from, list(*shared, what));
+          else if constexpr (std::is_same_v<request, stop_job> || std::is_same_v<request, read_job_output>)
+            on_job(from, what);
           else if constexpr (std::is_same_v<request, list_notices>)
             answer_with(from, list(*shared, what));
           else if constexpr (std::is_same_v<request, ack_notices>)

@@ -122,6 +122,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           auto left = read_remains_from(request.directory);
           if (!left.exit && request.pid > 0) {
             auto const ended = end_leftovers(request.kernel, request.pid);
+            left.ended.assign(ended.begin(), ended.end());
             if (!ended.empty())
               log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
           }
@@ -136,6 +137,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
             made.outcome = tl::unexpected(std::move(found.error()));
           self->send(request.to.front, std::move(made));
         },
+        [=](end_job_group const& request) { self->send(request.asker, job_group_ended{request.job, end_job(request.job)}); },
         [=](remove_tree const& request) {
           std::error_code problem;
           std::filesystem::remove_all(request.path, problem);

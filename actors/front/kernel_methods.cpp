@@ -33,7 +33,7 @@ method list_method() {
 method stop_method() {
   return {
       .name = "kernel.stop",
-      .sentence = "Ends an idle kernel; one with a running or queued cell is refused.",
+      .sentence = "Ends an idle kernel; one with a running or queued cell or a live job is refused.",
       .params = {{.name = "kernel", .type = param_type::id, .required = true, .sentence = "the id of the kernel"}},
       .result = {"kernel row", false, "its last row"},
       .errors = {error_code::not_found, error_code::busy},

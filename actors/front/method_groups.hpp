@@ -19,6 +19,7 @@ constexpr std::int64_t max_offset = (std::int64_t{1} << 53) - 1;  // exact in ev
 std::vector<method> cell_methods();
 std::vector<method> session_methods();
 std::vector<method> kernel_methods();
+std::vector<method> job_methods();
 std::vector<method> notice_methods();
 std::vector<method> gateway_methods();
 

@@ -11,7 +11,7 @@ namespace holdfast::front {
 std::vector<method> const& methods() {
   static std::vector<method> const table = [] {
     std::vector<method> all;
-    for (auto* group : {cell_methods, kernel_methods, session_methods, notice_methods, gateway_methods})
+    for (auto* group : {cell_methods, kernel_methods, session_methods, job_methods, notice_methods, gateway_methods})
       for (auto& each : group()) all.push_back(std::move(each));
     return all;
   }();

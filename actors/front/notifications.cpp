@@ -12,6 +12,7 @@ std::vector<field> of_cell(std::vector<field> own) {
 }
 
 field kernel_field() { return text("kernel", "its id"); }
+field job_field() { return text("job", "its id"); }
 field cell_field() { return text("cell", "its id"); }
 
 }  // namespace
@@ -54,6 +55,10 @@ std::vector<event_description> const& described_events() {
        {kernel_field(),
         text("reason",
              "the order that ended it, such as `reset` `close` `stop` `shutdown` `deadline`, or the cause of its death")}},
+      {"job_started", "a cell has started a job", {job_field(), kernel_field()}},
+      {"job_finished",
+       "a job has ended",
+       {job_field(), kernel_field(), word("state", {"finished", "stopped", "lost"}, "how it ended")}},
       {"cell_accepted", "a cell is recorded and will run", {cell_field()}},
       {"cell_started", "a kernel has begun it", {cell_field()}},
       {"cell_finished", "its result is recorded", {cell_field(), word("status", cell_statuses(), "how it ended")}},

@@ -63,7 +63,7 @@ std::vector<field> session_fields() {
       list("kernels", "string", "ids of its live kernels"),
       or_null(text("cell", "the one that runs")),
       integer("queued", "cells that wait"),
-      integer("jobs", "always 0: cells start no jobs yet"),
+      integer("jobs", "how many run"),
       integer("idle_ms", "since its last cell ended"),
       integer("saved_bytes", "always 0: namespaces are not saved yet"),
       integer("notices", "how many it has not been told"),
@@ -88,13 +88,31 @@ std::vector<field> kernel_fields() {
       integer("idle_ms", "since its last cell ended"),
       or_null(text("cell", "the one that runs")),
       integer("queued", "how many cells wait"),
-      integer("jobs", "always 0: cells start no jobs yet"),
+      integer("jobs", "how many run in it; it is not stopped while one does"),
       or_null(integer("victim_rank", "always null: no kernel is ended for lack of room yet")),
   };
 }
 
+std::vector<field> job_fields() {
+  return {
+      text("job", "its id"),
+      owner_field(),
+      child_field(),
+      session_field(),
+      text("kernel", "that it was started in"),
+      text("command", "what it runs, as one line"),
+      integer("pid", "of its first process, whose number its process group has"),
+      word("state", job_states(), "`lost`: its end is not known, its kernel died or it outlived that"),
+      or_null(integer("exit_code", "of its first process, minus the signal's number if one ended it; null: it runs, or not known")),
+      boolean("timed_out", "whether its deadline ended it"),
+      text("started_at", "an instant"),
+      integer("duration_ms", "from start to end, until now if it runs"),
+      integer("output_bytes", "of both streams, known once it has ended"),
+  };
+}
+
 std::vector<field> notice_fields() {
-  return {text("id", "for notice.ack"), word("kind", {"reattached", "restarted", "state_lost"}, "what has happened"),
+  return {text("id", "for notice.ack"), word("kind", {"reattached", "restarted", "state_lost", "job_finished"}, "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
 }
@@ -130,8 +148,9 @@ std::vector<object_description> notice_objects() {
   return {
       {"notice", notice_fields()},
       {"notice details",
-       {list("jobs", "any", "always empty: cells start no jobs yet"), list("cells", "string", "ids of the cells that it is about"),
+       {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
         list("skipped", "any", "always empty: namespaces are not saved yet")}},
+      {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},
       {"listed notice", listed_notice_fields()},
       {"acked notices", {integer("acked", "how many of them there were")}},
   };
@@ -147,7 +166,7 @@ std::vector<object_description> cell_objects() {
       {"output page",
        {list("chunks", "chunk", "in written order"), integer("next_offset", "where the next page begins"),
         integer("total_bytes", "written so far"), list("dropped", "dropped range", "what was not kept within this page"),
-        boolean("final", "whether the cell has ended")}},
+        boolean("final", "whether no more can come: the cell or job has ended")}},
       {"chunk",
        {word("stream", {"stdout", "stderr"}, "where it was written"), integer("offset", "of its first byte"), text("text", "")}},
       {"display", display_fields()},
@@ -165,6 +184,7 @@ std::vector<object_description> row_objects() {
        {text("name", "its name"), text("type", "its class"), or_null(integer("bytes", "its own size, without what it refers to")),
         text("preview", "the start of its text")}},
       {"kernel row", kernel_fields()},
+      {"job row", job_fields()},
   };
 }
 
@@ -210,6 +230,13 @@ std::vector<std::string_view> cell_statuses() {
   for (int status = 0; status <= static_cast<int>(storage::cell_status::lost); ++status)
     statuses.emplace_back(storage::to_string(static_cast<storage::cell_status>(status)));
   return statuses;
+}
+
+std::vector<std::string_view> job_states() {
+  std::vector<std::string_view> states;
+  for (int state = 0; state <= static_cast<int>(storage::job_state::lost); ++state)
+    states.emplace_back(storage::to_string(static_cast<storage::job_state>(state)));
+  return states;
 }
 
 std::vector<std::string_view> session_states() { return {"new", "starting", "idle", "busy", "unreachable"}; }

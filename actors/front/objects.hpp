@@ -49,6 +49,7 @@ std::vector<error_description> const& described_errors();
 std::vector<std::string_view> cell_statuses();
 std::vector<std::string_view> session_states();
 std::vector<std::string_view> kernel_states();
+std::vector<std::string_view> job_states();
 std::vector<std::string_view> event_kinds();
 
 }  // namespace holdfast::front

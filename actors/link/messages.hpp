@@ -41,8 +41,9 @@ struct interrupt {
 /// Asks a kernel for something beside its cells; answered by `answer` with the same id.
 struct request {
   std::string id;
-  std::string what;                           // variables
-  std::map<std::string, std::string> fields;  // what it takes besides
+  std::string what;                           // variables, job_stop or job_output
+  std::map<std::string, std::string> fields;  // what it takes besides: texts
+  std::map<std::string, std::uint64_t> numbers{};
 };
 
 /// To a kernel: it ends, a running cell first. To a nursery: it ends once it is childless.
@@ -138,6 +139,54 @@ struct variable {
   std::string preview;
 };
 
+/// A process group that a cell started; it runs until job_finished tells of its end.
+struct job_started {
+  job_id job;
+  cell_id cell;  // empty: no cell ran
+  std::string command;
+  std::int32_t pid = 0;
+  std::uint64_t start_time = 0;
+  std::int32_t group = 0;
+  bool keep = false;  // it outlives its kernel
+  unix_ms at = 0;
+};
+
+struct job_finished {
+  job_id job;
+  cell_id cell;
+  std::optional<std::int64_t> exit_code;  // null: ended by a signal, or not known
+  std::optional<std::string> signal;      // such as SIGKILL
+  bool timed_out = false;
+  bool stopped = false;  // on request
+  std::uint64_t duration_ms = 0;
+  std::uint64_t output_bytes = 0;
+  bool read = false;  // a cell knows of it: no notice tells of it
+  unix_ms at = 0;
+};
+
+/// A cell has learnt of the end of these: their notices are withdrawn.
+struct jobs_read {
+  std::vector<job_id> jobs;
+};
+
+/// The answer to `job_output`: a page of a job's output.
+struct job_page {
+  struct chunk {
+    output_stream stream = output_stream::out;
+    std::uint64_t offset = 0;
+    std::string text;
+  };
+  struct range {
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+  std::vector<chunk> chunks;
+  std::uint64_t next_offset = 0;
+  std::uint64_t total_bytes = 0;
+  std::vector<range> dropped;  // of the whole output
+  bool is_final = false;
+};
+
 /// The other end could not read a frame of ours.
 struct bad_frame {
   std::uint64_t seq = 0;
@@ -201,7 +250,7 @@ struct exited {
 };
 
 using to_kernel = std::variant<execute, interrupt, request, shutdown>;
-using from_kernel = std::variant<started, output, display, done, answered, bad_frame>;
+using from_kernel = std::variant<started, output, display, done, answered, job_started, job_finished, jobs_read, bad_frame>;
 using to_nursery = std::variant<spawn, kill, shutdown>;
 using from_nursery = std::variant<spawned, spawn_failed, exited>;
 
@@ -212,6 +261,8 @@ tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload);
 tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload);
 /// Reads the rows in the body of an answer to `variables`.
 tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body);
+/// Reads the body of an answer to `job_output`.
+tl::expected<job_page, std::string> job_page_of(std::string_view body);
 /// Reads the contents of an exit file: the fields of `exited` without a type.
 tl::expected<exited, std::string> parse_exit_file(std::string_view text);
 
@@ -225,6 +276,9 @@ std::string to_json(output const& message);
 std::string to_json(display const& message);
 std::string to_json(answered const& message);  // its body
 std::string to_json(done const& message);
+std::string to_json(job_started const& message);
+std::string to_json(job_finished const& message);
+std::string to_json(jobs_read const& message);
 std::string to_json(bad_frame const& message);
 std::string to_json(spawn const& message);
 std::string to_json(kill const& message);

@@ -22,11 +22,11 @@ auto word(json_fields& in, std::string_view key, Table const& table) {
   return table.front().first;
 }
 
-std::int32_t pid(json_fields& in) {
-  auto const found = in.number("pid");
+std::int32_t pid(json_fields& in, std::string_view key = "pid") {
+  auto const found = in.number(key);
   if (found > 0 && found <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
     return static_cast<std::int32_t>(found);
-  in.fail("pid", std::to_string(found), "an integer from 1 to 2147483647");
+  in.fail(key, std::to_string(found), "an integer from 1 to 2147483647");
   return 0;
 }
 
@@ -152,6 +152,77 @@ answered read_answered(json_fields& in, std::string& problem) {
 
 request read_request(json_fields& in, std::string&) { return {in.text("id"), in.text("what"), {}}; }
 
+/// An id that may be a key of the store.
+bool is_job_id(std::string_view text) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
+  return !text.empty() && text.size() <= 128 && text.find_first_not_of(allowed) == text.npos;
+}
+
+job_id read_job(json_fields& in) {
+  job_id job{in.text("job")};
+  if (!in.failed() && !is_job_id(job.text)) in.fail("job", "another text", "1 to 128 characters of [A-Za-z0-9._:-]");
+  return job;
+}
+
+job_started read_job_started(json_fields& in, std::string&) {
+  job_started message;
+  message.job = read_job(in);
+  message.cell.text = in.optional_text("cell").value_or("");
+  message.command = in.text("command");
+  message.pid = pid(in);
+  message.start_time = in.number("start_time");
+  message.group = pid(in, "group");
+  message.keep = in.flag("keep");
+  message.at = in.integer("at");
+  return message;
+}
+
+job_finished read_job_finished(json_fields& in, std::string&) {
+  job_finished message;
+  message.job = read_job(in);
+  message.cell.text = in.optional_text("cell").value_or("");
+  message.exit_code = in.optional_integer("exit_code");
+  message.signal = in.optional_text("signal");
+  message.timed_out = in.flag("timed_out");
+  message.stopped = in.flag("stopped");
+  message.duration_ms = in.number("duration_ms");
+  message.output_bytes = in.number("output_bytes");
+  message.read = in.flag("read");
+  message.at = in.integer("at");
+  return message;
+}
+
+jobs_read read_jobs_read(json_fields& in, std::string&) {
+  jobs_read message;
+  if (auto const* items = in.list("read"))
+    for (auto const& item : *items) {
+      auto const* text = item.if_string();
+      if (text == nullptr || !is_job_id({text->data(), text->size()})) {
+        in.fail("read", "a list of something else", "a list of job ids");
+        break;
+      }
+      message.jobs.emplace_back(std::string(text->data(), text->size()));
+    }
+  return message;
+}
+
+job_page read_job_page(json_fields& in, std::string& problem) {
+  job_page page;
+  each_object(in, "chunks", problem, [&](json_fields& item) {
+    auto const stream = word(item, "stream", stream_words);
+    auto const offset = item.number("offset");
+    page.chunks.push_back({stream, offset, item.text("text")});
+  });
+  page.next_offset = in.number("next_offset");
+  page.total_bytes = in.number("total_bytes");
+  each_object(in, "dropped", problem, [&](json_fields& item) {
+    auto const from = item.number("from");
+    page.dropped.push_back({from, item.number("to")});
+  });
+  page.is_final = in.flag("final");
+  return page;
+}
+
 bad_frame read_bad_frame(json_fields& in, std::string&) {
   bad_frame message;
   message.seq = in.number("seq");
@@ -248,7 +319,10 @@ tl::expected<Variant, std::string> parse(std::string_view payload, entry<Message
 tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload) {
   auto message = parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
                             entry<started>{"started", read_started}, entry<display>{"display", read_display},
-                            entry<answered>{"answer", read_answered}, entry<bad_frame>{"bad_frame", read_bad_frame});
+                            entry<answered>{"answer", read_answered},
+                            entry<job_started>{"job_started", read_job_started},
+                            entry<job_finished>{"job_finished", read_job_finished}, entry<jobs_read>{"jobs", read_jobs_read},
+                            entry<bad_frame>{"bad_frame", read_bad_frame});
   if (message)
     if (auto* found = std::get_if<answered>(&*message)) found->body = payload;
   return message;
@@ -267,6 +341,16 @@ tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload) {
 tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload) {
   return parse<to_nursery>(payload, entry<spawn>{"spawn", read_spawn}, entry<kill>{"kill", read_kill},
                            entry<shutdown>{"shutdown", read_shutdown});
+}
+
+tl::expected<job_page, std::string> job_page_of(std::string_view body) {
+  json_document document{body};
+  if (!document.object()) return tl::unexpected(document.problem());
+  std::string problem;
+  json_fields fields{*document.object(), "page", problem};
+  auto page = read_job_page(fields, problem);
+  if (!problem.empty()) return tl::unexpected(std::move(problem));
+  return page;
 }
 
 tl::expected<exited, std::string> parse_exit_file(std::string_view text) {

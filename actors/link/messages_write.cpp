@@ -53,6 +53,7 @@ std::string to_json(request const& message) {
   json_writer out{"request", usual_bytes};
   out.text("id", message.id).text("what", message.what);
   for (auto const& [key, value] : message.fields) out.text(key, value);
+  for (auto const& [key, value] : message.numbers) out.number(key, value);
   return out.take();
 }
 
@@ -126,6 +127,45 @@ std::string to_json(done const& message) {
       .number("output_bytes", message.output_bytes);
   if (message.kernel_ended) out.flag("kernel_ended", true);
   return out.take();
+}
+
+std::string to_json(job_started const& message) {
+  json_writer out{"job_started", usual_bytes + message.command.size() * 5 / 4};
+  out.text("job", message.job.text);
+  optional_text(out, "cell", message.cell.empty() ? std::nullopt : std::optional(message.cell.text))
+      .text("command", message.command)
+      .integer("pid", message.pid)
+      .number("start_time", message.start_time)
+      .integer("group", message.group)
+      .flag("keep", message.keep)
+      .integer("at", message.at);
+  return out.take();
+}
+
+std::string to_json(job_finished const& message) {
+  json_writer out{"job_finished", usual_bytes};
+  out.text("job", message.job.text);
+  optional_text(out, "cell", message.cell.empty() ? std::nullopt : std::optional(message.cell.text));
+  optional_integer(out, "exit_code", message.exit_code);
+  optional_text(out, "signal", message.signal)
+      .flag("timed_out", message.timed_out)
+      .flag("stopped", message.stopped)
+      .number("duration_ms", message.duration_ms)
+      .number("output_bytes", message.output_bytes)
+      .flag("read", message.read)
+      .integer("at", message.at);
+  return out.take();
+}
+
+std::string to_json(jobs_read const& message) {
+  return json_writer{"jobs"}
+      .json("read", json_list(message.jobs,
+                              [](job_id const& job) {
+                                std::string text;
+                                append_json_string(text, job.text);
+                                return text;
+                              }))
+      .take();
 }
 
 std::string to_json(bad_frame const& message) {

@@ -44,6 +44,8 @@ struct parser {
   close_arguments close;
   kernels_arguments kernels;
   kernel_arguments kernel;
+  jobs_arguments jobs;
+  job_arguments job;
   notices_arguments notices;
   events_arguments events;
   serve_arguments serve;
@@ -126,10 +128,10 @@ void parser::add_cell_commands() {
   add_scope(c, wait.where);
   c->add_option("CELL", wait.cell, "the cell's id")->type_name("")->required();
 
-  c = add("logs", "show a cell's output", help::logs_examples);
+  c = add("logs", "show a cell's or a job's output", help::logs_examples);
   add_scope(c, logs.where);
-  c->add_option("CELL", logs.cell, "the cell's id")->type_name("")->required();
-  c->add_flag("-f,--follow", logs.follow, "go on until the cell has ended");
+  c->add_option("CELL", logs.cell, "the id of a cell of the session, or of a job")->type_name("")->required();
+  c->add_flag("-f,--follow", logs.follow, "go on until it has ended");
 
   c = add("cells", "list the cells of a session, newest first", help::cells_examples);
   add_scope(c, cells.where);
@@ -163,7 +165,15 @@ void parser::add_list_commands() {
   add_limit(c, kernels.limit);
   c = add("kernel", "show a kernel, or end it", help::kernel_examples);
   c->add_option("KERNEL", kernel.kernel, "the kernel's id")->type_name("")->required();
-  c->add_flag("--stop", kernel.stop, "end it; refused while it is busy");
+  c->add_flag("--stop", kernel.stop, "end it; refused while it is busy or has jobs");
+  c = add("jobs", "list jobs, newest first", help::jobs_examples);
+  c->add_option("-o,--owner", jobs.owner, "only this owner's [all]")->type_name("OWNER");
+  c->add_option("-s,--session", jobs.session, "only this session's [all]")->type_name("SESSION");
+  add_words(c, "--state", jobs.state, "STATE", front::job_states());
+  add_limit(c, jobs.limit);
+  c = add("job", "show a job, or end it", help::job_examples);
+  c->add_option("JOB", job.job, "the job's id")->type_name("")->required();
+  c->add_flag("--stop", job.stop, "end it with all its processes");
 
   c = add("notices", "list what sessions have not been told yet, oldest first", help::notices_examples);
   c->add_option("-o,--owner", notices.owner, "the owner [\"default\"]")->type_name("OWNER");
@@ -235,6 +245,8 @@ command parser::taken() {
   if (name == "close") return close;
   if (name == "kernels") return kernels;
   if (name == "kernel") return kernel;
+  if (name == "jobs") return jobs;
+  if (name == "job") return job;
   if (name == "notices") return notices;
   if (name == "events") return events;
   if (name == "serve") return serve;

@@ -39,7 +39,7 @@ struct wait_arguments {
 };
 struct logs_arguments {
   scope where;
-  std::string cell;
+  std::string cell;  // or a job
   bool follow = false;
 };
 struct cells_arguments {
@@ -79,6 +79,15 @@ struct kernel_arguments {
   bool stop = false;
 };
 
+struct jobs_arguments {
+  std::optional<std::string> owner, session, state;
+  std::int64_t limit = 100;
+};
+struct job_arguments {
+  std::string job;
+  bool stop = false;
+};
+
 struct notices_arguments {
   std::string owner = "default";
   std::optional<std::string> session;
@@ -103,6 +112,7 @@ struct stop_arguments {};
 using command =
     std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
                  sessions_arguments, session_arguments, reset_arguments, close_arguments, kernels_arguments, kernel_arguments,
+                 jobs_arguments, job_arguments,
                  notices_arguments, events_arguments, serve_arguments, status_arguments, stop_arguments>;
 
 struct invocation {

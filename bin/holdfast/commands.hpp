@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "bin/holdfast/arguments.hpp"
@@ -34,6 +35,11 @@ int execute(settings const& here, close_arguments const& given);
 // kernel_commands.cpp
 int execute(settings const& here, kernels_arguments const& given);
 int execute(settings const& here, kernel_arguments const& given);
+// job_commands.cpp
+int execute(settings const& here, jobs_arguments const& given);
+int execute(settings const& here, job_arguments const& given);
+/// The output of a job; none: there is no such job.
+std::optional<int> show_job_log(settings const& here, logs_arguments const& given);
 // notice_commands.cpp
 int execute(settings const& here, notices_arguments const& given);
 int execute(settings const& here, events_arguments const& given);

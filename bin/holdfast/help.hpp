@@ -44,7 +44,8 @@ inline constexpr std::string_view wait_examples =
     "As run: the first ^C interrupts the cell, the second stops waiting. Starts a daemon when none answers.\n";
 inline constexpr std::string_view logs_examples =
     "  holdfast logs c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
-    "  holdfast logs -f c-01HV5K3Q8Z6M2N4P7R9S0T1V2W             ^C stops following, not the cell\n";
+    "  holdfast logs -f c-01HV5K3Q8Z6M2N4P7R9S0T1V2W             ^C stops following, not the cell\n"
+    "  holdfast logs -f j-01HV5K3Q8Z6M2N4P7R9S0T1V2W             a job's output\n";
 inline constexpr std::string_view cells_examples =
     "  holdfast cells\n"
     "  holdfast cells -s analysis --status running\n";
@@ -68,6 +69,12 @@ inline constexpr std::string_view kernels_examples =
 inline constexpr std::string_view kernel_examples =
     "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop\n";
+inline constexpr std::string_view jobs_examples =
+    "  holdfast jobs\n"
+    "  holdfast jobs -s analysis --state running\n";
+inline constexpr std::string_view job_examples =
+    "  holdfast job j-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
+    "  holdfast job j-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop\n";
 inline constexpr std::string_view notices_examples =
     "  holdfast notices\n"
     "  holdfast notices -s analysis --ack\n";

@@ -1,4 +1,4 @@
-// logs: the output of a cell that is recorded so far, page after page.
+// logs: the output of a cell that is recorded so far, page after page; a job's is job_commands.cpp's.
 #include <boost/json/serialize.hpp>
 
 #include "bin/holdfast/catch_up.hpp"
@@ -53,6 +53,8 @@ int print_document(settings const& here, front::client& connection, boost::json:
 }  // namespace
 
 int execute(settings const& here, logs_arguments const& given) {
+  if (given.cell.starts_with("j-"))  // a client may have called a cell so
+    if (auto const shown = show_job_log(here, given)) return *shown;
   if (given.follow) return follow_log(here, given);
   auto connection = connect_or_start(here.home, [] { return false; });
   if (!connection) return show_failure(connection.error(), here.json);

@@ -40,6 +40,13 @@ std::string joined(boost::json::object const& item, std::string_view name) {
   return list;
 }
 
+/// Empty while it runs, or when it is not known.
+std::string exit_of(boost::json::object const& item) {
+  auto const* found = field(item, "exit_code");
+  if (!found || !found->is_number()) return "";
+  return std::to_string(number(item, "exit_code")) + (flag(item, "timed_out") ? " (deadline)" : "");
+}
+
 /// "2 idle, 1 busy".
 std::string by_state(boost::json::object const* states) {
   std::string list;
@@ -86,6 +93,18 @@ table_row kernel_row(boost::json::object const& item) {
           duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
 }
 
+table_row const& job_headings() {
+  static table_row const headings{"JOB", "STATE", "EXIT", "PID", "SESSION", "OWNER", "STARTED", "DURATION", "OUTPUT", "COMMAND"};
+  return headings;
+}
+
+table_row job_row(boost::json::object const& item) {
+  return {word(item, "job"),        word(item, "state"),           exit_of(item),
+          count(item, "pid"),       word(item, "session"),         word(item, "owner"),
+          instant(item, "started_at"), duration(item, "duration_ms"), bytes(item, "output_bytes"),
+          word(item, "command")};
+}
+
 table_row const& notice_headings() {
   static table_row const headings{"NOTICE", "KIND", "AT", "SESSION", "TEXT"};
   return headings;
@@ -99,7 +118,7 @@ table_row notice_row(boost::json::object const& item) {
 facts session_facts(boost::json::object const& item) {
   return {{"session", word(item, "session")},      {"owner", word(item, "owner")},      {"child", word(item, "child")},
           {"state", word(item, "state")},          {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
-          {"queued", count(item, "queued")},       {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
+          {"queued", count(item, "queued")},       {"jobs", count(item, "jobs")},       {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
           {"created", instant(item, "created_at")}};
 }
 
@@ -112,11 +131,27 @@ facts kernel_facts(boost::json::object const& item) {
           {"child", word(item, "child")},
           {"cell", word(item, "cell")},
           {"queued", count(item, "queued")},
+          {"jobs", count(item, "jobs")},
           {"idle", duration(item, "idle_ms")},
           {"memory", bytes(item, "memory_bytes")},
           {"environment", word(item, "environment")},
           {"python", word(item, "python")},
           {"started", instant(item, "started_at")}};
+}
+
+facts job_facts(boost::json::object const& item) {
+  return {{"job", word(item, "job")},
+          {"state", word(item, "state")},
+          {"exit code", exit_of(item)},
+          {"command", word(item, "command")},
+          {"pid", count(item, "pid")},
+          {"session", word(item, "session")},
+          {"owner", word(item, "owner")},
+          {"child", word(item, "child")},
+          {"kernel", word(item, "kernel")},
+          {"started", instant(item, "started_at")},
+          {"duration", duration(item, "duration_ms")},
+          {"output", bytes(item, "output_bytes")}};
 }
 
 facts cell_facts(boost::json::object const& result) {

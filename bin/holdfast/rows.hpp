@@ -18,11 +18,14 @@ table_row const& session_headings();
 table_row session_row(boost::json::object const& item);
 table_row const& kernel_headings();
 table_row kernel_row(boost::json::object const& item);
+table_row const& job_headings();
+table_row job_row(boost::json::object const& item);
 table_row const& notice_headings();
 table_row notice_row(boost::json::object const& item);
 
 facts session_facts(boost::json::object const& item);
 facts kernel_facts(boost::json::object const& item);
+facts job_facts(boost::json::object const& item);
 /// A result object but its output, value and traceback.
 facts cell_facts(boost::json::object const& result);
 facts status_facts(boost::json::object const& answer);

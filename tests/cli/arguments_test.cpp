@@ -69,8 +69,7 @@ TEST_CASE("home and json may stand before and behind the command") {
 }
 
 TEST_CASE("what is not built, not known or not complete is a usage error") {
-  for (auto const& words : std::vector<std::vector<char const*>>{{"jobs"},
-                                                                 {"display", "c-1", "0"},
+  for (auto const& words : std::vector<std::vector<char const*>>{{"display", "c-1", "0"},
                                                                  {"fork", "a", "b"},
                                                                  {"variables"},
                                                                  {"metrics"},
@@ -168,5 +167,18 @@ TEST_CASE("help is no error and names the exit codes and examples") {
     CHECK(end.text.find("Examples:") != std::string::npos);
     CHECK(end.text.find("--detach") != std::string::npos);
   }
-  CHECK(refused({"help", "jobs"}).exit_code == 2);
+  CHECK(refused({"help", "doctor"}).exit_code == 2);
+}
+
+TEST_CASE("jobs are narrowed like kernels, and a job is shown or stopped") {
+  auto const all = parsed_as<jobs_arguments>({"jobs", "-o", "ada", "-s", "s1", "--state", "lost", "-n", "5"});
+  CHECK(all.owner == "ada");
+  CHECK(all.session == "s1");
+  CHECK(all.state == "lost");
+  CHECK(all.limit == 5);
+  CHECK(refused({"jobs", "--state", "idle"}).exit_code == 2);
+  CHECK(parsed_as<job_arguments>({"job", "j-1"}).job == "j-1");
+  CHECK_FALSE(parsed_as<job_arguments>({"job", "j-1"}).stop);
+  CHECK(parsed_as<job_arguments>({"job", "--stop", "j-1"}).stop);
+  CHECK(refused({"job"}).exit_code == 2);
 }

@@ -45,8 +45,9 @@ TEST_CASE("a message with a missing or wrong field is refused by name") {
 
 TEST_CASE("a type that nobody sends is refused by name") {
   CHECK(error_of(R"({"type":"execute"})") ==
-        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or display or answer or bad_frame");
-  CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 200);
+        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or display or answer or "
+        "job_started or job_finished or jobs or bad_frame");
+  CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 250);
 }
 
 TEST_CASE("an unknown word is refused and the known ones are named") {
@@ -190,4 +191,77 @@ TEST_CASE("an answer keeps its whole body beside its id and refusal") {
   CHECK(said.body == body);
   CHECK(to_json(request{"r-1", "variables", {{"path", "a\"b"}}}) ==
         R"({"type":"request","id":"r-1","what":"variables","path":"a\"b"})");
+}
+
+TEST_CASE("the start of a job keeps every field, and one outside of a cell has none") {
+  auto const message = parse_from_kernel(
+      R"({"type":"job_started","job":"j-1","cell":"c-1","command":"make -j2","pid":7,"start_time":8,"group":9,"keep":true,"at":10})");
+
+  REQUIRE(message);
+  auto const& found = std::get<job_started>(*message);
+  CHECK(found.job.text == "j-1");
+  CHECK(found.cell.text == "c-1");
+  CHECK(found.command == "make -j2");
+  CHECK(found.pid == 7);
+  CHECK(found.start_time == 8);
+  CHECK(found.group == 9);
+  CHECK(found.keep);
+  CHECK(found.at == 10);
+  auto const late = parse_from_kernel(
+      R"({"type":"job_started","job":"j-1","cell":null,"command":"","pid":7,"start_time":8,"group":9,"keep":false,"at":10})");
+  REQUIRE(late);
+  CHECK(std::get<job_started>(*late).cell.empty());
+}
+
+TEST_CASE("a job's id that cannot be a key is refused") {
+  auto const with_job = [](std::string const& job) {
+    return error_of(R"({"type":"job_started","job":")" + job +
+                    R"(","cell":"c","command":"","pid":7,"start_time":8,"group":9,"keep":true,"at":10})");
+  };
+
+  CHECK(with_job("j-1.2:3_4") == "");
+  CHECK(with_job(std::string(128, 'j')) == "");
+  for (auto const& job : {std::string(), std::string("a b"), std::string(129, 'j'), std::string("\u0000"), std::string("\u00e4")})
+    CHECK(with_job(job) == "cannot read job_started: field \"job\" is another text, wanted 1 to 128 characters of [A-Za-z0-9._:-]");
+  CHECK(error_of(R"({"type":"jobs","read":["j-1","a b"]})") ==
+        "cannot read jobs: field \"read\" is a list of something else, wanted a list of job ids");
+}
+
+TEST_CASE("the end of a job keeps every field") {
+  auto const message = parse_from_kernel(
+      R"({"type":"job_finished","job":"j-1","cell":"c-1","exit_code":null,"signal":"SIGKILL","timed_out":true,"stopped":true,)"
+      R"("duration_ms":5,"output_bytes":6,"read":true,"at":7})");
+
+  REQUIRE(message);
+  auto const& found = std::get<job_finished>(*message);
+  CHECK_FALSE(found.exit_code);
+  CHECK(found.signal == "SIGKILL");
+  CHECK(found.timed_out);
+  CHECK(found.stopped);
+  CHECK(found.duration_ms == 5);
+  CHECK(found.output_bytes == 6);
+  CHECK(found.read);
+  CHECK(found.at == 7);
+  CHECK(error_of(R"({"type":"job_finished","job":"j-1","cell":"c"})") ==
+        "cannot read job_finished: field \"timed_out\" is missing, wanted true or false");
+}
+
+TEST_CASE("the page of a job is read from the answer's body") {
+  auto const page = job_page_of(
+      R"({"type":"answer","id":"r-1","chunks":[{"stream":"stderr","offset":3,"bytes":1,"text":"x"}],"next_offset":4,"total_bytes":9,)"
+      R"("dropped":[{"from":0,"to":3}],"final":false})");
+
+  REQUIRE(page);
+  REQUIRE(page->chunks.size() == 1);
+  CHECK(page->chunks[0].stream == output_stream::err);
+  CHECK(page->chunks[0].offset == 3);
+  CHECK(page->chunks[0].text == "x");
+  CHECK(page->next_offset == 4);
+  CHECK(page->total_bytes == 9);
+  REQUIRE(page->dropped.size() == 1);
+  CHECK(page->dropped[0].to == 3);
+  CHECK_FALSE(page->is_final);
+  CHECK(job_page_of(R"({"chunks":[{"stream":"stdin"}]})").error().substr(0, 20) == "cannot read chunks: ");
+  CHECK(to_json(request{"r-1", "job_output", {{"job", "j-1"}}, {{"limit", 5}}}) ==
+        R"({"type":"request","id":"r-1","what":"job_output","job":"j-1","limit":5})");
 }

@@ -1,0 +1,67 @@
+#include "actors/core/job_list.hpp"
+
+#include <map>
+
+#include "actors/base/clock.hpp"
+#include "actors/core/job_view.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+bool matches(std::optional<std::string> const& wanted, std::string const& found) { return !wanted || *wanted == found; }
+
+/// A job of a dead kernel tells nobody of its end: it is looked for.
+storage::job_record as_it_is(context const& shared, session_key const& key, storage::job_record row) {
+  if (!row.keep || storage::has_ended(row.state)) return row;
+  auto const loaded = shared.sessions.find(key);
+  auto const view = loaded == shared.sessions.end() || !loaded->second.face ? std::nullopt : loaded->second.face->kernel();
+  if (view && view->kernel == row.kernel) return row;
+  if (is_alive(row)) return row;
+  row.state = storage::job_state::lost;
+  row.finished_at = now_ms();
+  return row;
+}
+
+}  // namespace
+
+result<std::string> list(context const& shared, list_jobs const& what) {
+  std::map<session_number, std::optional<session_key>> keys;
+  std::vector<std::string> items;
+  job_id before{what.after};
+  bool has_more = false;
+  while (!has_more) {
+    auto page = shared.stores->jobs(before, defaults::list_limit_most);
+    if (!page) return tl::unexpected(from_storage(page.error()));
+    for (auto& row : *page) {
+      auto found = keys.find(row.session);
+      if (found == keys.end()) {
+        auto session = shared.stores->session(row.session);
+        if (!session) return tl::unexpected(from_storage(session.error()));
+        found = keys.emplace(row.session, *session ? std::optional((*session)->key) : std::nullopt).first;
+      }
+      auto const& key = found->second;
+      auto const is_wanted = key && matches(what.owner, key->owner) && matches(what.child, key->child) && matches(what.session, key->session);
+      if (is_wanted) row = as_it_is(shared, *key, std::move(row));
+      if (is_wanted && (!what.state || *what.state == row.state)) {
+        if (items.size() == what.limit) {
+          has_more = true;
+          break;
+        }
+        items.push_back(job_json(*key, row, now_ms()));
+      }
+      before = row.job;
+    }
+    if (page->size() < defaults::list_limit_most) break;
+  }
+  link::json_writer out;
+  out.json("items", link::json_list(items, [](auto const& item) { return item; }));
+  if (has_more)
+    out.text("next", before.text);
+  else
+    out.null("next");
+  return out.take();
+}
+
+}  // namespace holdfast::core

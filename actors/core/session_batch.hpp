@@ -1,0 +1,37 @@
+// What a run of frames changes: rows as they are to be recorded, in one transaction. Nothing of the session is touched before that.
+// Internal to session_frames.cpp and session_jobs.cpp.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "actors/core/session_state.hpp"
+
+namespace holdfast::core {
+
+struct session_state::batch {
+  std::optional<storage::cell_record> row;  // of the first cell
+  bool has_start = false;
+  bool has_result = false;
+  bool kernel_ended = false;
+  std::uint64_t last_seq = 0;
+  std::vector<storage::job_record> jobs;                       // one row each, in its newest state
+  std::optional<std::vector<storage::notice_record>> notices;  // of the session as they will be; none: as they are
+  std::vector<link::answered> answers;                         // heard once what came before them is recorded
+
+  bool is_recorded() const { return row || !jobs.empty() || notices; }
+
+  storage::cell_record& row_of(live_cell const& cell) {
+    if (!row) row = cell.row;
+    return *row;
+  }
+  std::vector<storage::notice_record>& notices_of(session_state const& session) {
+    if (!notices) notices = session.notices;
+    return *notices;
+  }
+  /// All of them ride on a result.
+  std::vector<storage::notice_record> ride(session_state const& session) { return std::exchange(notices_of(session), {}); }
+};
+
+}  // namespace holdfast::core
