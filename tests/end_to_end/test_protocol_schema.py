@@ -10,8 +10,7 @@ from holdfast_test.waiting import wait_until
 
 # Described because it is sent, but only ever as null or empty: what would fill it is not built.
 ALWAYS_EMPTY = {
-    ("result", "displays"), ("result", "fallback"), ("kernel of a cell", "skipped"), ("notice details", "jobs"),
-    ("notice details", "skipped"), ("kernel row", "tools"), ("kernel row", "victim_rank"),
+    ("result", "displays"), ("result", "fallback"), ("kernel of a cell", "skipped"), ("notice details", "skipped"), ("kernel row", "tools"), ("kernel row", "victim_rank"),
 }  # fmt: skip
 ENDLESS = "import time\nprint('on', flush=True)\ntime.sleep(600)"
 
@@ -105,6 +104,21 @@ class SchemaTest(DaemonCase):
         self.ask("notice.list")
         self.ask("cell.interrupt", cell="struck")
 
+    def jobs(self):
+        job = self.ask("run", code="j = run('sh', '-c', 'echo out; exec sleep 600')\nj.id", child="c2")["value"].strip("'")
+        wait_until(lambda: self.daemon.call("job.output", job=job)["total_bytes"], "its output")
+        processes.end_all([processes.identify(self.ask("job.list")["items"][0]["pid"])])
+        wait_until(lambda: self.daemon.call("notice.list")["items"], "the notice of its end")
+        self.ask("notice.list")
+        self.ask("job.list")
+        self.ask("job.output", job=job)
+        self.ask("run", code="1", child="c2")
+        running = self.ask("run", code="run('sleep', '600').id", child="c2")["value"].strip("'")
+        self.refuse(1004, "kernel.stop", kernel=self.ask("kernel.list", child="c2")["items"][0]["kernel"])
+        self.ask("job.stop", job=running)
+        self.ask("session.reset", child="c2")
+        self.ask("job.output", job=job)
+
     def refusals(self):
         self.refuse(-32601, "no.such")
         self.refuse(-32602, "run", code=1)
@@ -119,6 +133,8 @@ class SchemaTest(DaemonCase):
         for method in ("session.get", "session.reset", "session.close", "cell.list"):
             self.refuse(1001, method, session="none")
         self.refuse(1001, "kernel.stop", kernel="k-none")
+        self.refuse(1001, "job.stop", job="j-none")
+        self.refuse(1001, "job.output", job="j-none")
 
     def endings(self):
         self.ask("session.reset")
@@ -135,6 +151,7 @@ class SchemaTest(DaemonCase):
         self.ask("rpc.discover")
         self.results_of_every_kind()
         self.a_running_cell()
+        self.jobs()
         self.refusals()
         self.a_restart_with_news()
         self.endings()
