@@ -1,6 +1,6 @@
 // The displays of one cell, each a file beside the cell's output: what cell.display answers and what a result shows inline.
 // Keeping one is idempotent: a replay writes the same file again. Survives SIGKILL of the daemon at any instruction.
-// Used by its session on the multiplexer thread; whole payloads are read by the file worker only (read_display).
+// Used by its session on the multiplexer thread; whole payloads are read by the file worker only (display_data).
 #pragma once
 
 #include <cstdint>

@@ -62,11 +62,12 @@ struct brand {
   std::uint64_t number;  // as a limit
 };
 
-bool is_marked(pid_t pid, brand const& of) {
-  if (has_number(pid, of.number)) return true;
+bool has_variable(pid_t pid, std::string const& entry) {
   auto const environment = '\0' + read_all("/proc/" + std::to_string(pid) + "/environ");
-  return environment.find('\0' + of.mark + '\0') != std::string::npos;
+  return environment.find('\0' + entry + '\0') != std::string::npos;
 }
+
+bool is_marked(pid_t pid, brand const& of) { return has_number(pid, of.number) || has_variable(pid, of.mark); }
 
 struct leftover {
   pid_t pid;
@@ -138,7 +139,7 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
 bool end_job(job_id const& job) {
   auto const mark = "HOLDFAST_JOB=" + job.text;
   std::vector<leftover> found;
-  take_hold(other_processes(), [&](pid_t pid) { return is_marked(pid, mark); }, found);
+  take_hold(other_processes(), [&](pid_t pid) { return has_variable(pid, mark); }, found);
   return end_all(found);
 }
 

@@ -127,7 +127,7 @@ void session_state::on_call(session_call& call) {
           on_list(from, what);
         else if constexpr (std::is_same_v<request, read_output>)
           on_read_output(from, what);
-        else if constexpr (std::is_same_v<request, holdfast::read_display>)
+        else if constexpr (std::is_same_v<request, read_display>)
           on_read_display(from, what);
         else if constexpr (std::is_same_v<request, list_variables>)
           on_list_variables(from);

@@ -67,7 +67,7 @@ void session_state::on_list_variables(reply_to const& from) {
   });
 }
 
-void session_state::on_read_display(reply_to const& from, holdfast::read_display const& what) {
+void session_state::on_read_display(reply_to const& from, read_display const& what) {
   auto const* live = find(what.cell);
   std::optional<storage::cell_record> record;
   if (live == nullptr) {

@@ -222,7 +222,7 @@ struct session_state final : session_face {
   void on_answered(link::answered answer);
   void refuse_asked(bool all);
   void on_list_variables(reply_to const& from);
-  void on_read_display(reply_to const& from, holdfast::read_display const& what);
+  void on_read_display(reply_to const& from, read_display const& what);
 
   // session_answers.cpp
   void answer_text(reply_to const& to, std::string text);

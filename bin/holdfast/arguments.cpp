@@ -44,6 +44,8 @@ struct parser {
   close_arguments close;
   kernels_arguments kernels;
   kernel_arguments kernel;
+  display_arguments display;
+  variables_arguments variables_of;
   jobs_arguments jobs;
   job_arguments job;
   notices_arguments notices;
@@ -142,6 +144,12 @@ void parser::add_cell_commands() {
   add_scope(c, cell.where);
   c->add_option("CELL", cell.cell, "the cell's id")->type_name("")->required();
 
+  c = add("display", "write what a cell has shown, in one of its types, to standard output", help::display_examples);
+  add_scope(c, display.where);
+  c->add_option("CELL", display.cell, "the cell's id")->type_name("")->required();
+  c->add_option("N", display.index, "its number in the cell, from 0")->type_name("")->check(whole_number(0, 1'000'000));
+  c->add_option("--mime", display.mime, "the type; holdfast cell CELL names those that there are [text/plain]")->type_name("MIME");
+
   c = add("interrupt", "end the running cell of a session; a queued one, named, never starts", help::interrupt_examples);
   add_scope(c, interrupt.where);
   c->add_option("CELL", interrupt.cell, "the cell's id [the running one]")->type_name("");
@@ -153,6 +161,7 @@ void parser::add_list_commands() {
   add_words(c, "--state", sessions.state, "STATE", front::session_states());
   add_limit(c, sessions.limit);
   add_session_command("session", "show a session", help::session_examples, session.where);
+  add_session_command("variables", "list the variables of a session's kernel", help::variables_examples, variables_of.where);
   add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples,
                       reset.where);
   add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);
@@ -245,6 +254,8 @@ command parser::taken() {
   if (name == "close") return close;
   if (name == "kernels") return kernels;
   if (name == "kernel") return kernel;
+  if (name == "display") return display;
+  if (name == "variables") return variables_of;
   if (name == "jobs") return jobs;
   if (name == "job") return job;
   if (name == "notices") return notices;

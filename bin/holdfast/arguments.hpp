@@ -79,6 +79,15 @@ struct kernel_arguments {
   bool stop = false;
 };
 
+struct display_arguments {
+  scope where;
+  std::string cell;
+  std::int64_t index = 0;
+  std::string mime = "text/plain";
+};
+struct variables_arguments {
+  scope where;
+};
 struct jobs_arguments {
   std::optional<std::string> owner, session, state;
   std::int64_t limit = 100;
@@ -112,7 +121,7 @@ struct stop_arguments {};
 using command =
     std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
                  sessions_arguments, session_arguments, reset_arguments, close_arguments, kernels_arguments, kernel_arguments,
-                 jobs_arguments, job_arguments,
+                 display_arguments, variables_arguments, jobs_arguments, job_arguments,
                  notices_arguments, events_arguments, serve_arguments, status_arguments, stop_arguments>;
 
 struct invocation {

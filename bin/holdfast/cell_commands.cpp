@@ -1,4 +1,6 @@
 // cells, cell, interrupt: cells as the records have them.
+#include <sodium.h>
+
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/cell_view.hpp"
 #include "bin/holdfast/exit_codes.hpp"
@@ -49,6 +51,26 @@ int execute(settings const& here, interrupt_arguments const& given) {
   return ask(here, "cell.interrupt", params, [](boost::json::object const& result) -> int {
     write_out(std::string(text(result, "cell")) + " " + std::string(text(result, "status")) + "\n");
     return exit_ok;
+  });
+}
+
+/// Binary types are base64 in the protocol, and text here is written as it is: which of both it is shows in the size.
+int execute(settings const& here, display_arguments const& given) {
+  boost::json::object params{{"cell", given.cell}, {"index", given.index}, {"mime", given.mime}};
+  given.where.add_to(params);
+  return ask(here, "cell.display", std::move(params), [](boost::json::object const& shown) -> int {
+    auto const data = text(shown, "data");
+    auto const bytes = static_cast<std::size_t>(number(shown, "bytes"));
+    if (data.size() == bytes) return write_out(data) ? exit_ok : exit_usage;
+    std::string decoded(bytes, '\0');
+    std::size_t length = 0;
+    if (sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.data()), decoded.size(), data.data(), data.size(), "\r\n", &length,
+                          nullptr, sodium_base64_VARIANT_ORIGINAL) != 0) {
+      write_err("holdfast: the data of this display is not base64\n");
+      return exit_no_service;
+    }
+    decoded.resize(length);
+    return write_out(decoded) ? exit_ok : exit_usage;
   });
 }
 

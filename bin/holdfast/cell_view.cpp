@@ -38,6 +38,30 @@ std::string what_was_lost(boost::json::object const& result) {
   return said;
 }
 
+/// "[display 0: image/png text/plain; holdfast display c-1 0 --mime image/png]", one line each.
+std::string displays_of(boost::json::object const& result) {
+  std::string said;
+  auto const* shown = array_in(result, "displays");
+  for (auto const& item : shown ? *shown : boost::json::array{}) {
+    auto const* display = item.if_object();
+    if (!display) continue;
+    std::string types, best;
+    auto const add = [&](std::string_view mime) {
+      types += (types.empty() ? "" : " ") + std::string(mime);
+      if (best.empty() || best == "text/plain") best = mime;
+    };
+    if (auto const* data = object_in(*display, "data"))
+      for (auto const& part : *data) add({part.key().data(), part.key().size()});
+    if (auto const* omitted = array_in(*display, "omitted"))
+      for (auto const& each : *omitted)
+        if (each.is_object()) add(text(each.get_object(), "mime"));
+    if (types == "text/plain") continue;  // the value or a line of output says it
+    said += fmt::format("[display {}: {}; holdfast display {} {} --mime {}]\n", number(*display, "index"), types, text(result, "cell"),
+                        number(*display, "index"), best);
+  }
+  return said;
+}
+
 std::string failure_of(boost::json::object const& result) {
   auto const* problem = object_in(result, "error");
   if (!problem) return {};
@@ -72,7 +96,7 @@ rendered_result render_result(boost::json::object const& result) {
   rendered_result shown;
   shown.before = what_was_lost(result);
   if (auto const value = text(result, "value"); !value.empty()) shown.value = std::string(value) + "\n";
-  shown.after = failure_of(result) + end_state(result);
+  shown.after = displays_of(result) + failure_of(result) + end_state(result);
   return shown;
 }
 

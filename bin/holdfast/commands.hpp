@@ -27,9 +27,11 @@ int execute(settings const& here, logs_arguments const& given);
 int execute(settings const& here, cells_arguments const& given);
 int execute(settings const& here, cell_arguments const& given);
 int execute(settings const& here, interrupt_arguments const& given);
+int execute(settings const& here, display_arguments const& given);
 // session_commands.cpp
 int execute(settings const& here, sessions_arguments const& given);
 int execute(settings const& here, session_arguments const& given);
+int execute(settings const& here, variables_arguments const& given);
 int execute(settings const& here, reset_arguments const& given);
 int execute(settings const& here, close_arguments const& given);
 // kernel_commands.cpp

@@ -52,6 +52,10 @@ inline constexpr std::string_view cells_examples =
 inline constexpr std::string_view cell_examples =
     "  holdfast cell c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "  holdfast --json cell c-01HV5K3Q8Z6M2N4P7R9S0T1V2W         the result object\n";
+inline constexpr std::string_view display_examples =
+    "  holdfast display c-01HV5K3Q8Z6M2N4P7R9S0T1V2W 0\n"
+    "  holdfast display c-01HV5K3Q8Z6M2N4P7R9S0T1V2W 0 --mime image/png > plot.png\n";
+inline constexpr std::string_view variables_examples = "  holdfast variables analysis\n";
 inline constexpr std::string_view interrupt_examples =
     "  holdfast interrupt -s analysis\n"
     "  holdfast interrupt c-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"

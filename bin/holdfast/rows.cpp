@@ -93,6 +93,15 @@ table_row kernel_row(boost::json::object const& item) {
           duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
 }
 
+table_row const& variable_headings() {
+  static table_row const headings{"NAME", "TYPE", "BYTES", "PREVIEW"};
+  return headings;
+}
+
+table_row variable_row(boost::json::object const& item) {
+  return {word(item, "name"), word(item, "type"), bytes(item, "bytes"), word(item, "preview")};
+}
+
 table_row const& job_headings() {
   static table_row const headings{"JOB", "STATE", "EXIT", "PID", "SESSION", "OWNER", "STARTED", "DURATION", "OUTPUT", "COMMAND"};
   return headings;

@@ -18,6 +18,8 @@ table_row const& session_headings();
 table_row session_row(boost::json::object const& item);
 table_row const& kernel_headings();
 table_row kernel_row(boost::json::object const& item);
+table_row const& variable_headings();
+table_row variable_row(boost::json::object const& item);
 table_row const& job_headings();
 table_row job_row(boost::json::object const& item);
 table_row const& notice_headings();

@@ -39,4 +39,10 @@ int execute(settings const& here, close_arguments const& given) {
   });
 }
 
+int execute(settings const& here, variables_arguments const& given) {
+  boost::json::object params;
+  given.where.add_to(params);
+  return ask_list(here, "session.variables", params, "variables", variable_headings(), variable_row);
+}
+
 }  // namespace holdfast::cli

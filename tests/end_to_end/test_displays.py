@@ -1,10 +1,12 @@
 """What a cell shows beside its output: in its result, in its stream, read back by type, over restarts."""
 
 import base64
+import subprocess
 import unittest
 
 from holdfast_test.cases import DaemonCase
 from holdfast_test.client import RpcError
+from holdfast_test.daemon import binary
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 SHOWN = f"""
@@ -47,6 +49,16 @@ class DisplayTest(DaemonCase):
         self.assertEqual((read["mime"], read["bytes"], read["data"]), ("text/html", len(html), html))
         picture = self.daemon.call("cell.display", cell="c1", index=0, mime="image/png")
         self.assertEqual((picture["bytes"], base64.b64decode(picture["data"])), (len(PICTURE), PICTURE))
+
+    def test_the_command_line_names_displays_and_writes_one(self):
+        ran = self.daemon.command("run", "--cell", "c1", SHOWN + "Shown()")
+        with subprocess.Popen(
+            [binary(), "display", "c1", "0", "--mime", "image/png"], env=self.daemon.clean_environment(), stdout=subprocess.PIPE
+        ) as written:
+            data = written.stdout.read()
+
+        self.assertRegex(ran.stderr, r"\[display 0: .*image/png.*; holdfast display c1 0 --mime \S+\]")
+        self.assertEqual(data, PICTURE)
 
     def test_a_display_that_is_not_there_is_refused_with_what_there_is(self):
         self.daemon.run(SHOWN + "Shown()", cell="c1")

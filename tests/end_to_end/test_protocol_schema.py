@@ -10,9 +10,17 @@ from holdfast_test.waiting import wait_until
 
 # Described because it is sent, but only ever as null or empty: what would fill it is not built.
 ALWAYS_EMPTY = {
-    ("result", "displays"), ("result", "fallback"), ("kernel of a cell", "skipped"), ("notice details", "skipped"), ("kernel row", "tools"), ("kernel row", "victim_rank"),
+    ("result", "fallback"), ("kernel of a cell", "skipped"), ("notice details", "skipped"), ("kernel row", "tools"),
+    ("kernel row", "victim_rank"),
 }  # fmt: skip
-ENDLESS = "import time\nprint('on', flush=True)\ntime.sleep(600)"
+ENDLESS = "import time\ndisplay(1)\nprint('on', flush=True)\ntime.sleep(600)"
+
+SHOWN = """
+class Shown:
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "x", "text/html": "x" * (2 << 20)}, {"text/html": {"width": 1}}
+Shown()
+"""
 
 
 class SchemaTest(DaemonCase):
@@ -50,6 +58,9 @@ class SchemaTest(DaemonCase):
     def results_of_every_kind(self):
         self.ask("run", code="import sys; print('out'); print('err', file=sys.stderr); 1", child="c1")
         self.ask("run", code="1/0", text_limit=1000)
+        self.ask("run", code=SHOWN, cell="shown")
+        self.ask("cell.display", cell="shown", index=0, mime="text/html")
+        self.ask("session.variables")
         self.ask("run", code="raise SystemExit(3)")
         self.ask("run", code="import time; time.sleep(60)", timeout_ms=50)
         self.ask("run", code="print('x' * 200_000)", cell="long")
@@ -133,6 +144,7 @@ class SchemaTest(DaemonCase):
         for method in ("session.get", "session.reset", "session.close", "cell.list"):
             self.refuse(1001, method, session="none")
         self.refuse(1001, "kernel.stop", kernel="k-none")
+        self.refuse(1001, "cell.display", cell="shown", index=7, mime="text/html")
         self.refuse(1001, "job.stop", job="j-none")
         self.refuse(1001, "job.output", job="j-none")
 
