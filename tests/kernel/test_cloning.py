@@ -59,6 +59,16 @@ class CloningTest(NurseryTest):
         self.assertIn('Segmentation fault', record['log_tail'])
         self.assertEqual(self.kernel.run('1+1')['value'], '2')
 
+    def test_a_job_stays_behind_is_named_and_the_clone_starts_its_own(self):
+        job, pid = eval(self.kernel.run("j = run('sh', '-c', 'sleep 0.7; exit 5')\n(j.id, j.pid)")['value'])
+
+        clone, answer = self.fork()
+
+        self.assertEqual([(entry['kind'], entry['job'], entry['pid']) for entry in answer['left_behind']], [('job', job, pid)])
+        self.assertIn('fork of a kernel', clone.run('j.wait()')['error']['message'])
+        self.assertEqual(clone.run("k = run('echo', 'mine'); (k.wait(), k.read(), len(k.command))")['value'], "(0, 'mine\\n', 9)")
+        self.assertEqual(self.kernel.run('j.wait()')['value'], '5')
+
     def test_the_original_s_end_leaves_the_clone(self):
         self.kernel.run('x = 5')
         clone, _answer = self.fork()

@@ -1,6 +1,6 @@
 """Must-deliver frames: numbered and put into the spool before anything sends them. Called by the owner of the link."""
 
-from . import failpoints
+from . import failpoints, frames, limits
 
 
 class Delivery:
@@ -23,3 +23,22 @@ class Delivery:
                 failpoints.active.hit('kernel.after_%s_spooled' % name)
         except failpoints.FailpointError as error:
             self._log.write('failpoint %s: frame %d' % (error, seq))
+
+    def push_if_room(self, message):
+        """The same of a message that had rather not come to be: False, and nothing done, if the spool has no room for it."""
+        payload = frames.to_payload(message)
+        if self._spool.room() < len(payload) + limits.SPOOL_RESERVE:
+            return False
+        self.push(message['type'], payload)
+        return True
+
+    def push_message(self, message):
+        self.push(message['type'], frames.to_payload(message))
+
+    def push_unspooled(self, message):
+        """A frame that is never shed, and ends with its kernel."""
+        self._window.push(frames.to_payload(message), must=True)
+
+    def mark_jobs(self, count):
+        """So many jobs keep the kernel from ending at its grace. From any thread: one copy of eight bytes."""
+        self._spool.mark_jobs(count)

@@ -59,6 +59,31 @@ class Descriptors:
         self._output.use_pipe(stream, reader)
         self._log.write('descriptors-lost pipe of descriptor %d: rebuilt' % stream)
 
+    def open_file(self, name, flags):
+        """A descriptor of a file of the run directory, made private if it is made."""
+        path, directory_fd = self._place(name)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600, dir_fd=directory_fd)
+
+    def make_directory(self, name):
+        path, directory_fd = self._place(name)
+        try:
+            os.mkdir(path, 0o700, dir_fd=directory_fd)
+        except FileExistsError:
+            pass
+
+    def remove_file(self, name):
+        path, directory_fd = self._place(name)
+        try:
+            os.unlink(path, dir_fd=directory_fd)
+        except OSError:
+            pass
+
+    def _place(self, name):
+        """(path, directory descriptor or None): by the descriptor, as the directory may have been moved, unless a cell closed it."""
+        if system.identity(self.directory_fd) == self._directory_identity:
+            return name, self.directory_fd
+        return '%s/%s' % (self._directory, name), None
+
     def directory_is_gone(self):
         """Whether the run directory was removed (a moved one was not)."""
         try:

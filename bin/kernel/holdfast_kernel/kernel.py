@@ -9,7 +9,7 @@ import select
 import signal
 from collections import OrderedDict, deque
 
-from time import monotonic, sleep, time as wall_clock  # bound here: a cell may replace those of the module
+from time import monotonic, time as wall_clock  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, system
 from .cells import Outcome
@@ -17,6 +17,7 @@ from .delivery import Delivery
 from .execution import Execution, of_request
 from .last_words import end_forked_child, end_process
 from .link_thread import LinkThread
+from .outbox import Outbox
 from .pump import Pump
 from .requests import Request, Requests
 from .watch import Watch
@@ -27,7 +28,7 @@ def _milliseconds():
 
 
 class Kernel:
-    def __init__(self, spec, descriptors, output, displays, streams, runner, interrupts, spool, log):
+    def __init__(self, spec, descriptors, output, displays, streams, runner, interrupts, spool, jobs, log):
         self._descriptors = descriptors
         self._output = output
         self._displays = displays
@@ -35,6 +36,7 @@ class Kernel:
         self._runner = runner
         self._interrupts = interrupts
         self._spool = spool
+        self._jobs = jobs
         self._log = log
         self._grace = spec['first_grace_ms'] / 1000.0  # until the first attach; then the daemon's
         self._watch = Watch(interrupts, runner.awaiting, spec['interrupt_grace_ms'] / 1000.0)
@@ -49,12 +51,11 @@ class Kernel:
         self._forked = False
         self.poller = select.poll()
         self._thread = LinkThread(self.poller, self._drive, self._on_thread_failure)
-        self._link = None
-        self._window = None
-        self._delivery = None
-        self._pump = None
+        self._link = self._window = self._delivery = self._pump = None  # set by use_link
         self.requests = Requests(lambda payload: self._window.push(payload, must=True), log)
         self.last_request = Request('', {}, lambda _message: None)  # saves the namespace at the end of the grace, if it is to be
+        self._outbox = Outbox(self._thread, lambda: self._link.flush())
+        jobs.use(self._outbox, lambda: self._delivery, self.requests)
 
     def serve(self, link):
         """Serves until this kernel ends; does not return."""
@@ -64,8 +65,7 @@ class Kernel:
             self.turn(None)
 
     def use_link(self, link):
-        self._link = link
-        self._window = link.window
+        self._link, self._window = link, link.window
         self._delivery = Delivery(link.window, self._spool, self._log)
         self._pump = Pump(self._output, self._displays, link.window, self.poller)
 
@@ -79,8 +79,7 @@ class Kernel:
         if self._background:
             return self._await_background()
         if self._shutdown is not None:
-            self._flush_last()
-            end_process(self._log, *self._shutdown)
+            self._end(*self._shutdown)
         if self._unchecked:
             # Not at once: the next cell of a quick sequence would wait for it.
             if self._unchecked < limits.CHECK_CELLS and self._step(limits.CHECK_DELAY if patience is None else patience):
@@ -194,6 +193,7 @@ class Kernel:
         """Makes the `done` of a cell and what has to precede it, ready to be sent."""
         duration = monotonic() - execution.began
         execution.is_done = True
+        self._outbox.serve()  # what the cell did with its jobs
         counted = self._output.finish(execution.output)
         if self._output.has_unsent() or self._displays.has_pending():
             self._pump.pump(limits.WINDOW_BYTES)
@@ -213,6 +213,7 @@ class Kernel:
     def _step(self, timeout):
         """Waits for events, at most that many seconds (None: for ever), and serves them; whether there were any."""
         drained = lost = False
+        self._outbox.serve()
         happened = self.poller.poll(timeout if not timeout else int(timeout * 1000) + 1)
         for fd, events in happened:
             lost = lost or events & select.POLLNVAL
@@ -237,13 +238,7 @@ class Kernel:
         try:
             self._descriptors.check(self._link, self._thread)
         except OSError as error:
-            end_process(self._log, 1, 'its descriptors were closed and cannot be rebuilt: %s' % error)
-
-    def _unregister(self, fd):
-        try:
-            self.poller.unregister(fd)
-        except (KeyError, OSError):
-            pass
+            self._end(1, 'its descriptors were closed and cannot be rebuilt: %s' % error)
 
     def _idle_timeout(self):
         now = monotonic()
@@ -252,10 +247,12 @@ class Kernel:
             return timeout
         left = self._detached_since + self._grace - now
         if self._descriptors.directory_is_gone():
-            end_process(self._log, 0, 'its run directory was removed')
+            self._end(0, 'its run directory was removed')
+        if left <= 0 and self._jobs.hold_kernel():
+            left = limits.DETACHED_CHECK
         if left <= 0:
             if self._shutdown is None and self._save_last():
-                end_process(self._log, 0, 'nothing attached for %d ms' % (self._grace * 1000))
+                self._end(0, 'nothing attached for %d ms' % (self._grace * 1000))
             return 0
         return min(limits.DETACHED_CHECK, left) if timeout is None else min(limits.DETACHED_CHECK, left, timeout)
 
@@ -278,6 +275,7 @@ class Kernel:
             if pending is not None:
                 timeout = min(timeout, pending)
             if self._detached_since is not None and self._descriptors.directory_is_gone():
+                self._jobs.end_all()
                 os._exit(0)
             self._step(0 if made else timeout)
 
@@ -296,16 +294,15 @@ class Kernel:
             self.requests.refuse(execution.request.id, 'failed', outcome.error['message'])
         else:
             self._finish(execution, outcome, kernel_ended=True)
-        self._flush_last()
+        self._link.flush_for(limits.LAST_WORDS)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def _flush_last(self):
-        """Sends what the socket takes within LAST_WORDS."""
-        until = monotonic() + limits.LAST_WORDS
-        self._link.flush()
-        while self._link.has_outgoing() and monotonic() < until:
-            sleep(0.005)
-            self._link.flush()
+    def _end(self, code, why):
+        """The end of a kernel that ends by itself: its jobs first."""
+        self._jobs.end_all()
+        self._outbox.serve()
+        self._link.flush_for(limits.LAST_WORDS)
+        end_process(self._log, code, why)
 
     def _on_thread_failure(self, error):
         """A kernel without its link thread would be silent: better an end with its cause."""
@@ -317,7 +314,7 @@ class Kernel:
     def hello_state(self):
         executing = [] if self._executing is None or self._executing.request is not None else [self._executing]
         cells = list(self._background.values()) + executing + list(self._queue)
-        return [{'cell': one.cell, 'generation': one.generation} for one in cells], [], self._output.dropped
+        return [{'cell': one.cell, 'generation': one.generation} for one in cells], self._jobs.live(), self._output.dropped
 
     def on_attached(self, attach):
         self._grace = attach.grace
@@ -381,7 +378,7 @@ class Kernel:
         """A cell may have lowered the limit of descriptors: raised again if it can be; a kernel that nobody can reach ends."""
         if system.raise_descriptor_limit():
             return
-        self._unregister(self._link.listener_fd)
+        self._link.stop_listening()
         if self._shutdown is None:
             self._shutdown = (1, 'cannot accept a connection: %s' % error)
 
@@ -390,6 +387,7 @@ class Kernel:
         self._forked = True
         self._interrupts.forked = True
         self._output.become_forked_child()
+        self._jobs.become_forked_child()
         self._link.abandon()
         self._thread.abandon()
         self._runner.awaiting.become_forked_child()

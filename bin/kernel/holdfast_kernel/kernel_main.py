@@ -15,6 +15,7 @@ from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
 from .interrupts import Interrupts
+from .jobs import Jobs
 from .journal import Journal
 from .kernel import Kernel
 from .link import Link
@@ -129,7 +130,9 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     Shell(namespace, interrupts.leave_kernel).install()
     runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0))
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
-    kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, own_log)
+    jobs = Jobs(spec['kernel'], descriptors, output.current_cell, own_log)
+    builtins.run = jobs.run
+    kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, jobs, own_log)
     serving.register(kernel, namespace, spec, own_log)
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)

@@ -35,6 +35,7 @@ import re  # noqa: F401
 import resource  # noqa: F401
 import select  # noqa: F401
 import selectors  # noqa: F401
+import shlex  # noqa: F401
 import signal  # noqa: F401
 import socket  # noqa: F401
 import stat  # noqa: F401

@@ -8,7 +8,7 @@ whoever polls calls it. Never blocks and refuses to buffer more than one batch o
 import select
 import socket
 
-from time import monotonic  # bound here: a cell may replace those of the module
+from time import monotonic, sleep  # bound here: a cell may replace those of the module
 
 from . import failpoints, frames, limits, sockets, system
 from .handshake import Refusal
@@ -156,6 +156,14 @@ class Link:
                     self._after_sending(taken)
             elif not self._send(peer):
                 return
+
+    def flush_for(self, seconds):
+        """The same, and waits for room in the socket for that long."""
+        until = monotonic() + seconds
+        self.flush()
+        while self.has_outgoing() and monotonic() < until:
+            sleep(0.005)
+            self.flush()
 
     def _send(self, peer):
         """Whether all that was ready went out."""
@@ -325,6 +333,9 @@ class Link:
         self._unregister(self.listener_fd)
         self._listener.detach()
         self.use_listener(listener)
+
+    def stop_listening(self):
+        self._unregister(self.listener_fd)
 
     def abandon(self):
         """In a child of a cell's fork: forgets all sockets and closes those descriptors that are still ours."""

@@ -73,6 +73,15 @@ class LinkThread:
             self.is_wanted_back = False
             self.clear_wake()
 
+    def borrow(self):
+        """Any thread becomes the owner for a moment, if there is none: a cell runs and has not run for long. False otherwise."""
+        return self._ownership.acquire(False)
+
+    def give_back(self):
+        self._ownership.release()
+        if not self._is_armed:  # it fired meanwhile, and the thread found the ownership taken
+            self._is_armed = self._timer.arm()
+
     def wake(self):
         """Ends the link thread's sleep; called from any thread."""
         try:
@@ -153,8 +162,8 @@ class LinkThread:
         self._is_armed = False
         try:
             read(timer_fd, 8)
-        except BlockingIOError:
-            return
+        except OSError:
+            return  # not due, or a cell has just closed it: the next poll says so
         if not self._ownership.acquire(False):
             return  # no cell runs
         left = self._lent_at + limits.TAKEOVER - monotonic()

@@ -62,6 +62,10 @@ class Output:
             self._cell = counted = _Cell(cell.encode('utf-8', 'backslashreplace'), limit)
             return counted
 
+    def current_cell(self):
+        """The id of the cell whose code asks, as for what it would write."""
+        return self._writer().label.decode()
+
     def write(self, stream, text):
         """Text from a Python stream; what the pipes hold already goes before it."""
         data = text.encode('utf-8', 'backslashreplace')

@@ -33,7 +33,7 @@ class Spool:
 
     def append(self, seq, payload):
         """Stores a frame; False if not even its shrunk form fits."""
-        room = len(self._memory) - self._end - _RECORD.size
+        room = self.room()
         if len(payload) > room:
             payload = shrink(payload, room)
             if payload is None:
@@ -47,6 +47,10 @@ class Spool:
         self._end = end
         self._last = seq
         return True
+
+    def room(self):
+        """The longest payload that fits."""
+        return len(self._memory) - self._end - _RECORD.size
 
     def acknowledge(self, acked):
         """Frames up to that seq are recorded by the daemon; when that is all of them the spool is empty again."""

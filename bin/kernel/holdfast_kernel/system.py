@@ -26,6 +26,7 @@ _EFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 _PROT_READ_WRITE = 3
 _MAP_SHARED = 1
 _MADV_RANDOM = 1
+_FALLOC_PUNCH_HOLE = 3  # and keep the size
 RLIMIT_LOCKS = 10
 _PYBUF_WRITE = 0x200
 
@@ -38,6 +39,7 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
 _libc.timerfd_settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 _libc.syscall.restype = ctypes.c_long
 _memoryview = ctypes.pythonapi.PyMemoryView_FromMemory
@@ -69,10 +71,21 @@ def mark_descent(mark):
 
     It is the soft limit of file locks: inherited over fork and exec whatever a program does to its environment and its session, to be
     read in /proc, and without any other effect since Linux 2.4.25."""
+    global _unmarked
     try:
-        resource.setrlimit(RLIMIT_LOCKS, (mark, resource.getrlimit(RLIMIT_LOCKS)[1]))
+        _unmarked = resource.getrlimit(RLIMIT_LOCKS)
+        resource.setrlimit(RLIMIT_LOCKS, (mark, _unmarked[1]))
     except (OSError, ValueError):
         pass  # a hard limit is in the way: such a kernel's processes are known by session and environment alone
+
+
+_unmarked = None  # the limits of file locks before mark_descent
+
+
+def shed_descent():
+    """This process and what descends from it bear the number no more."""
+    if _unmarked is not None:
+        resource.setrlimit(RLIMIT_LOCKS, (_unmarked[0], resource.getrlimit(RLIMIT_LOCKS)[1]))
 
 
 def ignore_signal(_number, _frame):
@@ -102,6 +115,10 @@ def map_new_file(path, size):
     finally:
         os.close(fd)
     return _memoryview(address, size, _PYBUF_WRITE)
+
+
+def punch_hole(fd, start, size):
+    _checked(_libc.fallocate(fd, _FALLOC_PUNCH_HOLE, start, size))
 
 
 def unmap(memory):

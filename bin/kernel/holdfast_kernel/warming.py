@@ -97,7 +97,7 @@ class _Surroundings:
         faulthandler.disable()
         os.environ.clear()
         os.umask(0o077)
-        for name in ('_', 'display', magics.CALL):
+        for name in ('_', 'display', 'run', magics.CALL):
             vars(builtins).pop(name, None)
         linecache.clearcache()
         null = os.open(os.devnull, os.O_RDWR)
