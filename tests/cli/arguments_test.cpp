@@ -69,9 +69,10 @@ TEST_CASE("home and json may stand before and behind the command") {
 }
 
 TEST_CASE("what is not built, not known or not complete is a usage error") {
-  for (auto const& words : std::vector<std::vector<char const*>>{{"display", "c-1", "0"},
+  for (auto const& words : std::vector<std::vector<char const*>>{{"display"},
+                                                                 {"display", "c-1", "-1"},
                                                                  {"fork", "a", "b"},
-                                                                 {"variables"},
+                                                                 {"variables", "a", "b"},
                                                                  {"metrics"},
                                                                  {"doctor"},
                                                                  {"stop", "--kernels"},

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "actors/front/methods.hpp"
 #include "actors/front/objects.hpp"
@@ -92,6 +93,11 @@ TEST_CASE("the other session methods become their messages") {
   CHECK(list.status == storage::cell_status::lost);
   CHECK(list.limit == 3);
   CHECK(list.after == "x");
+  auto const shown = accepted_session<read_display>("cell.display", R"({"cell":"a","index":2,"mime":"image/png"})");
+  CHECK(shown.cell.text == "a");
+  CHECK(shown.index == 2);
+  CHECK(shown.mime == "image/png");
+  accepted_session<list_variables>("session.variables", "{}");
   auto const output = accepted_session<read_output>("cell.output", R"({"cell":"a","offset":10})");
   CHECK(output.offset == 10);
   CHECK(output.limit == 65'536);
@@ -165,20 +171,35 @@ TEST_CASE("an unknown param is refused and named, as are those that are not buil
   CHECK(refused("kernel.stop", R"({"kernel":"k-1","save":true})").code == error_code::invalid_params);
 }
 
+namespace {
+
+/// Something that every required param of the method takes, but for one.
+json::object required_but(method const& each, std::string_view left_out) {
+  json::object params;
+  for (auto const& param : each.params) {
+    if (!param.required || param.name == left_out) continue;
+    params[param.name] = param.type == param_type::ids       ? json::value(json::array{})
+                         : param.type == param_type::integer ? json::value(0)
+                                                             : json::value("x");
+  }
+  return params;
+}
+
+}  // namespace
+
 TEST_CASE("a missing required param is refused and named") {
   CHECK(refused("run", "{}").message == "cannot accept run: code is missing, wanted a string of at most 1048576 bytes");
   for (auto const& each : methods())
     for (auto const& param : each.params)
-      if (param.required) CHECK(refused(each.name, "{}").data.at("param").as_string() == param.name);
+      if (param.required)
+        CHECK(refused(each.name, json::serialize(required_but(each, param.name))).data.at("param").as_string() == param.name);
 }
 
 TEST_CASE("every param of every method refuses a value of another type") {
   for (auto const& each : methods())
     for (auto const& param : each.params) {
       auto const wrong = json_type(param.type) == "integer" ? "\"7\"" : "7";
-      json::object params;
-      for (auto const& other : each.params)
-        if (other.required) params[other.name] = other.type == param_type::ids ? json::value(json::array{}) : json::value("x");
+      auto params = required_but(each, param.name);
       params[param.name] = json::parse(wrong);
       auto const checked = read_call(each.name, params);
       INFO(each.name << " " << param.name);
