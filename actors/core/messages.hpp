@@ -98,7 +98,7 @@ struct remains {
   std::optional<link::exited> exit;
   bool spool_readable = false;
   std::vector<said> frames;                   // from the spool
-  std::vector<link::journal_record> journal;  // oldest first
+  link::journal_image journal;
   std::vector<std::int32_t> ended;            // pids of what it left, ended by this daemon as its nursery was dead
 };
 struct kernel_dead {

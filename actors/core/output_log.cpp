@@ -111,6 +111,16 @@ std::uint64_t output_log::bytes(link::output_stream which) {
   return seen_of(which).bytes;
 }
 
+void output_log::count_at_least(std::uint64_t out_bytes, std::uint64_t err_bytes) {
+  load_end();
+  auto& out = seen_of(link::output_stream::out).bytes;
+  auto& err = seen_of(link::output_stream::err).bytes;
+  out = std::max(out, out_bytes);
+  err = std::max(err, err_bytes);
+}
+
+std::uint64_t output_log::total() { return std::max(end(), seen_[0].bytes + seen_[1].bytes); }
+
 bool output_log::open_for_append() {
   if (fd_) return true;
   load_end();
@@ -193,7 +203,8 @@ link::captured output_log::summarize(link::output_stream which) {
   load_end();
   summary.bytes = std::max<std::uint64_t>(all.size(), seen_of(which).bytes);
   if (summary.bytes <= defaults::stream_text_limit) {
-    summary.head = std::move(all);
+    // What lies beyond the kept text was seen, if it is among the newest.
+    summary.head = all.size() < summary.bytes && seen_of(which).tail.size() == summary.bytes ? seen_of(which).tail : std::move(all);
     return summary;
   }
   summary.head = all.substr(0, floor_character(all, defaults::stream_head));

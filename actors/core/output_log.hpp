@@ -46,6 +46,10 @@ class output_log {
   bool append(link::output_stream which, std::uint64_t offset, std::string_view text);
   /// Text from `offset` on, at most `limit` bytes; next_offset is where to go on.
   output_page read(std::uint64_t offset, std::size_t limit);
+  /// There were at least so many bytes of each stream, as somebody else has counted.
+  void count_at_least(std::uint64_t out_bytes, std::uint64_t err_bytes);
+  /// Of both streams, kept or not.
+  std::uint64_t total();
   /// Head, tail and total of one stream: exact for what this object has seen, after a restart for what the file holds.
   link::captured summarize(link::output_stream which);
   /// Where the next text is expected: everything below was seen.

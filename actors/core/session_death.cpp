@@ -119,7 +119,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
     default: row.status = storage::cell_status::interrupted; break;
   }
   row.finished_at = now_ms();
-  row.output_bytes = std::max(row.output_bytes, cell.output.end());
+  row.output_bytes = std::max(row.output_bytes, cell.output.total());
   auto facts = facts_of(cell);
   facts.row = row;
   facts.death = death_of(told.left);
@@ -149,8 +149,11 @@ void session_state::on_dead(kernel_dead told) {
   kernel_->attached = false;
   refuse_asked(true);
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
-  for (auto const& each : told.left.journal)
+  auto const& journal = told.left.journal;
+  for (auto const& each : journal.records)
     if (auto* cell = find(each.cell); cell && is_out(*cell)) on_output(*cell, each.stream, each.offset, each.text);
+  if (auto* cell = journal.records.empty() ? nullptr : find(journal.records.back().cell); cell && is_out(*cell))
+    cell->output.count_at_least(journal.out_bytes, journal.err_bytes);
   if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable)
     told.left.frames = std::move(waiting->frames);
   stalled = {};

@@ -210,7 +210,7 @@ method display_method() {
                               {.name = "mime", .type = param_type::text, .required = true, .sentence = "such as image/png"}}),
       .result = {"display data", false, "the data"},
       .errors = {error_code::not_found, error_code::cell_expired},
-      .examples = {{R"({"cell": "shown", "index": 0, "mime": "text/html"})",
+      .examples = {{R"({"session": "pictures", "cell": "shown", "index": 0, "mime": "text/html"})",
                     R"({"mime": "text/html", "data": "<b>bold</b>", "bytes": 11})"}},
       .build = [](arguments const& given) {
         return to_session(given, read_display{cell_id(given.text("cell")), static_cast<std::uint64_t>(given.integer("index")),

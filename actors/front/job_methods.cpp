@@ -63,7 +63,7 @@ method output_method() {
           .errors = {error_code::not_found, error_code::unreachable},
           .examples = {{R"({"job": "j-01KGA5DT00000000000000000J"})",
                         R"({"chunks": [{"stream": "stdout", "offset": 0, "text": "cc -c a.c\n"}], "next_offset": 10, "total_bytes": 10,
- "dropped": [], "final": false})"}},
+ "dropped": [], "final": true})"}},
           .build = [](arguments const& given) {
             return to_supervisor(read_job_output{job_id(given.text("job")), static_cast<std::uint64_t>(given.integer("offset")),
                                                  static_cast<std::size_t>(given.integer("limit"))});

@@ -35,6 +35,8 @@ tl::expected<journal_image, std::string> parse_journal(std::string_view image) {
   journal_image journal;
   auto const head = detail::read_big_endian<std::uint64_t>(image.data() + 8);
   auto at = detail::read_big_endian<std::uint64_t>(image.data() + 16);
+  journal.out_bytes = detail::read_big_endian<std::uint64_t>(image.data() + 24);
+  journal.err_bytes = detail::read_big_endian<std::uint64_t>(image.data() + 32);
   auto const stop = [&](std::string reason) { journal.left = {static_cast<std::size_t>(head - at), std::move(reason)}; };
   if (at > head || head - at > ring_bytes) {
     journal.left = {ring_bytes, "tail " + std::to_string(at) + " and head " + std::to_string(head) + " are no part of the ring"};
@@ -71,13 +73,12 @@ tl::expected<journal_image, std::string> parse_journal(std::string_view image) {
   return journal;
 }
 
-tl::expected<std::vector<journal_record>, std::string> read_journal(std::filesystem::path const& path, left_out* left) {
+tl::expected<journal_image, std::string> read_journal(std::filesystem::path const& path) {
   auto const image = read_image(path, journal_bytes, "journal");
   if (!image) return tl::unexpected(image.error());
   auto journal = parse_journal(*image);
   if (!journal) return tl::unexpected("cannot read journal " + path.string() + ": " + journal.error());
-  if (left) *left = std::move(journal->left);
-  return std::move(journal->records);
+  return std::move(*journal);
 }
 
 }  // namespace holdfast::link

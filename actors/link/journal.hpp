@@ -28,13 +28,16 @@ struct journal_record {
 /// A journal's content, oldest first. What fell out of the ring before is missing without a trace: see the offsets.
 struct journal_image {
   std::vector<journal_record> records;
+  /// Bytes of each stream that the cell of the newest record had written, kept or not.
+  std::uint64_t out_bytes = 0;
+  std::uint64_t err_bytes = 0;
   left_out left;
 };
 
 /// Reads the bytes of a journal, which must be journal_bytes. Fails only if they are no journal at all.
 tl::expected<journal_image, std::string> parse_journal(std::string_view image);
 
-/// Reads the file. `left`, if given, says what was not whole.
-tl::expected<std::vector<journal_record>, std::string> read_journal(std::filesystem::path const& path, left_out* left = nullptr);
+/// Reads the file.
+tl::expected<journal_image, std::string> read_journal(std::filesystem::path const& path);
 
 }  // namespace holdfast::link

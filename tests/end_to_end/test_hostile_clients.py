@@ -75,9 +75,9 @@ class HostileClientTest(SharedDaemonCase):
         self.assert_others_unharmed()
 
     def test_what_is_not_built_yet_is_unknown(self):
-        for name, value in (("tools", []), ("background_after_ms", 5), ("text_limit", 100)):
+        for name, value in (("tools", []), ("background_after_ms", 5)):
             self.assert_refused(self.request(method="run", params={"code": "1", name: value}), INVALID_PARAMS, name)
-        for method in ("session.fork", "session.variables", "job.list", "tool.register", "cell.display"):
+        for method in ("session.fork", "owner.close", "tool.register", "metrics"):
             self.assert_refused(self.request(method=method, params={}), UNKNOWN_METHOD)
         self.assert_others_unharmed()
 

@@ -1,5 +1,6 @@
 """Output: complete, in order, bounded with exact totals, readable in pages, streamed before the result."""
 
+import re
 import unittest
 
 from holdfast_test.cases import SharedDaemonCase
@@ -131,6 +132,23 @@ class OutputTest(SharedDaemonCase):
 
             self.assert_ok(result, "7")
             self.assertEqual(second.streamed("c1"), "before\nafter\n")
+
+    def test_a_flood_whose_kernel_dies_has_exact_totals_and_its_last_words(self):
+        lines = 4000
+        code = (
+            f"import os, signal, sys, time\nfor _ in range({lines}): print('y' * 9999)\ntime.sleep(0.5)\nprint('to stderr', file=sys.stderr)\n"
+            "time.sleep(0.5)\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+        )
+
+        result = self.run_cell(code, cell="flood")
+
+        self.assertEqual(result["status"], "lost", result["status"])
+        self.assertEqual(result["stdout_bytes"], lines * 10_000 + len("last words\n"))
+        self.assertEqual((result["stderr"], result["stderr_bytes"]), ("to stderr\n", len("to stderr\n")))
+        self.assertTrue(result["stdout"].endswith("y\nlast words\n"), result["stdout"][-40:])
+        shown = sum(map(len, re.split(r"\n\[\.\.\. \d+ bytes left out \.\.\.\]\n", result["stdout"])))
+        self.assertIn(f"[... {result['stdout_bytes'] - shown} bytes left out ...]", result["stdout"])
+        self.assertEqual(self.call("cell.output", cell="flood", offset=0)["total_bytes"], lines * 10_000 + 21)
 
     def test_a_child_that_fills_stdout_and_stderr_at_once_does_not_block(self):
         child = "import sys\nfor _ in range(20000): sys.stdout.write('o' * 49 + chr(10)); sys.stderr.write('e' * 49 + chr(10))"

@@ -14,9 +14,25 @@ BLOCK = re.compile(r"^```json (request|response)[^\n]*\n(.*?)^```", re.MULTILINE
 # What differs from run to run: each is replaced by its kind before two documents are compared.
 VOLATILE_TEXT = (
     (re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"), "an instant"),
-    (re.compile(r"^([kcn])-[0-9A-HJKMNP-TV-Z]{26}$"), "an id"),
+    (re.compile(r"^([kcnj])-[0-9A-HJKMNP-TV-Z]{26}$"), "an id"),
 )
 VOLATILE_KEYS = re.compile(r"^(pid|seq|home|python|version|missed|message|\w+_ms|memory_bytes|limits|kernels)$")
+
+
+# What must be there before the example of a method: a cell that is run first.
+SHOWN = "class Shown:\n    def _repr_html_(self): return '<b>bold</b>'\nShown()"
+MAKE = """
+import os, time
+with open('make', 'w') as script: script.write('#!/bin/sh\\necho cc -c a.c\\nexec sleep 600\\n')
+os.chmod('make', 0o755)
+os.environ['PATH'] = os.getcwd() + os.pathsep + os.environ['PATH']
+job = run('make', '-j2')
+while not job.read_bytes(): time.sleep(0.01)
+"""
+PREPARED = {
+    "cell.display": {"session": "pictures", "cell": "shown", "code": SHOWN},
+    "job.list": {"code": MAKE},
+}
 
 
 def settled(value, key=""):
@@ -86,11 +102,16 @@ class ProtocolExamplesTest(DaemonCase):
         for number, (request, response) in enumerate(pairs, 1):
             with self.subTest(number=number, method=request["method"]):
                 request = self.known_ids(request, known)
+                prepared = PREPARED.get(request["method"])
+                if prepared:
+                    self.assert_ok(client.run(cwd=str(self.daemon.directory), **prepared))
                 try:
                     actual = {"result": client.call(request["method"], **request.get("params", {}))}
                 except RpcError as problem:
                     actual = {"error": {"code": problem.code, "message": problem.message, "data": problem.data}}
                 self.learn_ids(response, actual, known)
+                if prepared and "session" in prepared:
+                    client.call("session.close", session=prepared["session"])
                 expected = {name: value for name, value in response.items() if name in ("result", "error")}
                 self.assert_shows(settled(expected), settled(actual), request["method"])
 

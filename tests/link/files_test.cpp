@@ -142,18 +142,23 @@ TEST_CASE("a journal file is read, one that is cut short is refused") {
   scratch const here;
   std::string image = "HFJRNL01";
   detail::append_big_endian(image, std::uint64_t{16 + 3 + 2});
+  image.resize(24);
+  detail::append_big_endian(image, std::uint64_t{9});
+  detail::append_big_endian(image, std::uint64_t{1});
   image.resize(64);
   image += std::string("\0\0\0\2\1\0\0\3\0\0\0\0\0\0\0\7c-1hi", 21);
   image.resize(journal_bytes);
 
-  auto const records = read_journal(here.write("journal", image));
+  auto const journal = read_journal(here.write("journal", image));
   auto const cut = read_journal(here.write("cut", image.substr(0, 1000)));
 
-  REQUIRE(records);
-  REQUIRE(records->size() == 1);
-  CHECK((*records)[0].cell.text == "c-1");
-  CHECK((*records)[0].stream == output_stream::out);
-  CHECK((*records)[0].offset == 7);
-  CHECK((*records)[0].text == "hi");
+  REQUIRE(journal);
+  REQUIRE(journal->records.size() == 1);
+  CHECK(journal->records[0].cell.text == "c-1");
+  CHECK(journal->records[0].stream == output_stream::out);
+  CHECK(journal->records[0].offset == 7);
+  CHECK(journal->records[0].text == "hi");
+  CHECK(journal->out_bytes == 9);
+  CHECK(journal->err_bytes == 1);
   CHECK(cut.error() == "cannot read journal " + (here.path / "cut").string() + ": found 1000 bytes, wanted 262144");
 }

@@ -14,6 +14,8 @@ _POSITION = struct.Struct('>Q')
 _RECORD = struct.Struct('>IBBHQ')
 _HEAD_AT = 8
 _TAIL_AT = 16
+_TOTALS_AT = 24
+_TOTALS = struct.Struct('>QQ')
 
 Chunk = namedtuple('Chunk', 'stream cell offset text')  # stream 1 or 2; cell and text are bytes
 
@@ -63,6 +65,17 @@ class Journal:
             self._memory[_HEADER:_HEADER + len(record) - first] = record[first:]
         self._head = end
         self._memory[_HEAD_AT:_HEAD_AT + 8] = _POSITION.pack(end)  # one copy: a death leaves the old value or the new one
+
+    def count(self, stdout_bytes, stderr_bytes):
+        """What the cell of the newest record has written so far, kept or not."""
+        _TOTALS.pack_into(self._memory, _TOTALS_AT, stdout_bytes, stderr_bytes)
+
+    def append_evidence(self, stream, cell, offset, text):
+        """Adds a record that no frame is made of, unless it could take the place of one that has to be sent."""
+        if self._sent != self._head:
+            return
+        self.append(stream, cell, offset, text)
+        self._sent = self._head
 
     def _make_room(self, tail_wanted):
         while self._tail < tail_wanted:

@@ -23,13 +23,14 @@ _label = current.get
 class _Cell:
     """What is counted of one cell's output."""
 
-    __slots__ = ('label', 'limit', 'size', 'streams')
+    __slots__ = ('label', 'limit', 'size', 'streams', 'counted')
 
     def __init__(self, label, limit):
         self.label = label  # the cell id as bytes
         self.limit = limit  # from this offset on output is only counted
         self.size = 0  # of the combined text; the next offset
         self.streams = {}  # stream -> HeadTail, made with its first text
+        self.counted = [0, 0, 0]  # bytes by stream
 
     def parts(self, stream):
         kept = self.streams.get(stream)
@@ -198,15 +199,21 @@ class Output:
         cell = cell or self._cell
         offset = cell.size
         cell.size += len(data)
+        counted = cell.counted
+        counted[stream] += len(data)
         kept = cell.streams.get(stream)
         if kept is None:
             kept = cell.streams[stream] = texts.HeadTail()
         kept.add(data)
+        journal = self._journal
+        journal.count(counted[STDOUT], counted[STDERR])
         if cell.size > cell.limit:
             if offset >= cell.limit:
+                # Only counted; the newest stays in the ring, as the last words of a kernel that dies.
+                newest = texts.boundary(data, max(0, len(data) - limits.JOURNAL_RECORD + 4))
+                journal.append_evidence(stream, cell.label, offset + newest, data[newest:])
                 return
             data = data[:texts.boundary(data, cell.limit - offset)]
-        journal = self._journal
         if len(data) <= limits.JOURNAL_RECORD:
             if may_wait and self.is_attached and journal.unsent_room() < journal.record_size(cell.label, len(data)):
                 self._wait_for_room(len(data) + 1024)
