@@ -11,7 +11,7 @@ namespace holdfast::front {
 namespace {
 
 TEST_CASE("docs/protocol.md is the generated text (HOLDFAST_WRITE_DOCS=1 writes it)") {
-  auto const page = std::filesystem::path(__FILE__).parent_path() / "../../docs/protocol.md";
+  auto const page = std::filesystem::path(HOLDFAST_SOURCE_DIR) / "docs" / "protocol.md";
   if (std::getenv("HOLDFAST_WRITE_DOCS") != nullptr) test::write_file(page, protocol_markdown());
 
   CHECK(test::read_file(page) == protocol_markdown());
