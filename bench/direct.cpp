@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "actors/base/hash.hpp"
+#include "actors/base/home.hpp"
 #include "actors/base/start_process.hpp"
 #include "actors/base/unix_socket.hpp"
 #include "actors/env/start_nursery.hpp"
@@ -129,6 +130,7 @@ fs::path direct_nursery::start() {
   plan.home_id = home_id;
   plan.variables = variables;
   plan.idle_ms = grace_ms;
+  if (auto prepared = prepare_home(home_); !prepared) throw std::runtime_error(prepared.error().message);
   if (auto started = env::start_nursery(plan); !started) throw std::runtime_error(started.error().message);
   return home_ / plan.row.directory / "nursery.sock";
 }
