@@ -133,6 +133,20 @@ class OutputTest(SharedDaemonCase):
             self.assert_ok(result, "7")
             self.assertEqual(second.streamed("c1"), "before\nafter\n")
 
+    def test_more_pieces_than_a_window_holds_frames_are_all_there(self):
+        everything = "".join(f"line {number}\n" for number in range(20_000))
+        code = "import sys\nfor n in range(20_000):\n    print('line', n, file=(sys.stdout, sys.stderr)[n % 2])"
+
+        for cell in ("pieces-1", "pieces-2", "pieces-3"):
+            self.run_cell(code, cell=cell)
+            pages, offset = [], 0
+            while not pages or pages[-1]["chunks"]:
+                pages.append(self.call("cell.output", cell=cell, offset=offset))
+                offset = pages[-1]["next_offset"]
+
+            self.assertEqual([page["dropped"] for page in pages if page["dropped"]], [])
+            self.assertEqual("".join(chunk["text"] for page in pages for chunk in page["chunks"]), everything)
+
     def test_a_flood_whose_kernel_dies_has_exact_totals_and_its_last_words(self):
         lines = 4000
         code = (

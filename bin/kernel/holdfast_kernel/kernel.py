@@ -196,7 +196,7 @@ class Kernel:
         self._outbox.serve()  # what the cell did with its jobs
         counted = self._output.finish(execution.output)
         if self._output.has_unsent() or self._displays.has_pending():
-            self._pump.pump(limits.WINDOW_BYTES)
+            self._pump.pump(limits.WINDOW_BYTES, is_last=True)
         message = {'type': 'done', 'cell': execution.cell, 'generation': execution.generation, 'status': outcome.status,
                    'value': outcome.value, 'error': outcome.error, 'exit_code': outcome.exit_code, 'started_at': execution.started_at,
                    'finished_at': _milliseconds(), 'duration_ms': int(duration * 1000), 'displays': execution.display_count}

@@ -6,7 +6,6 @@ Called by the owner of the link only.
 import select
 
 from . import frames, limits
-from .window import WindowFull
 
 _STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
 
@@ -21,8 +20,11 @@ class Pump:
         self._poller = poller
         self._watched = set()  # the pipes that the poller watches
 
-    def pump(self, limit):
-        """Makes frames of displays and of what the journal holds, up to that many unacked bytes; whether it made any."""
+    def pump(self, limit, is_last=False):
+        """Makes frames of displays and of what the journal holds, up to that many unacked bytes; whether it made any.
+
+        The last ones of a cell come before its `done` however many wait: they are no more than the ring holds.
+        """
         output, window = self._output, self._window
         made = False
         if not output.is_attached and limit == limits.OUTPUT_WINDOW:
@@ -30,15 +32,14 @@ class Pump:
         if self._displays.has_pending():
             made = self._displays.push(window, limit)
         while window.unacked_bytes < limit and output.has_unsent():
+            if window.unacked_frames >= limits.WINDOW_FRAMES and not is_last:
+                break  # before anything is pulled: what is pulled has to be sent
             chunk = output.pull()
             if chunk is None:
                 break
             made = True
-            try:
-                window.push(frames.to_payload({'type': 'output', 'cell': chunk.cell.decode(), 'stream': _STREAM_NAMES[chunk.stream],
-                                               'offset': chunk.offset, 'text': chunk.text.decode()}))
-            except WindowFull:
-                break
+            window.push(frames.to_payload({'type': 'output', 'cell': chunk.cell.decode(), 'stream': _STREAM_NAMES[chunk.stream],
+                                           'offset': chunk.offset, 'text': chunk.text.decode()}), must=True)
         return made
 
     def watch_pipes(self):
