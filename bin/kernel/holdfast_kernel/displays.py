@@ -109,6 +109,8 @@ class Displays:
                     break
                 except WindowFull:
                     continue
+            else:
+                window.push(stub, must=True)  # so that the daemon knows of it
         return made
 
 
