@@ -7,6 +7,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
+#include "actors/core/own_json.hpp"
+
 namespace holdfast::core {
 
 namespace {
@@ -16,27 +18,8 @@ namespace json = boost::json;
 /// Deeper than what a frame may nest, as results embed it.
 constexpr std::size_t max_depth = 80;
 
-std::optional<std::string> optional_text(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  if (value == nullptr || !value->is_string()) return std::nullopt;
-  return std::string(std::string_view(value->get_string()));
-}
-
-std::string text(json::object const& object, std::string_view key) { return optional_text(object, key).value_or(""); }
-
-std::optional<std::int64_t> optional_integer(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  if (value == nullptr || !value->is_int64()) return std::nullopt;
-  return value->get_int64();
-}
-
 std::uint64_t number(json::object const& object, std::string_view key) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, optional_integer(object, key).value_or(0)));
-}
-
-bool flag(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  return value != nullptr && value->is_bool() && value->get_bool();
 }
 
 json::object const* object_in(json::object const& object, std::string_view key) {

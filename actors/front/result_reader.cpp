@@ -4,10 +4,16 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
+#include "actors/core/own_json.hpp"
+
 namespace holdfast::front {
 namespace {
 
 namespace json = boost::json;
+using core::flag;
+using core::optional_integer;
+using core::optional_text;
+using core::text;
 
 json::object parse_object(std::string_view text) {
   json::parse_options options;
@@ -15,25 +21,6 @@ json::object parse_object(std::string_view text) {
   json::error_code code;
   auto value = json::parse({text.data(), text.size()}, code, {}, options);
   return !code && value.is_object() ? std::move(value.get_object()) : json::object();
-}
-
-std::optional<std::string> optional_text(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  if (value == nullptr || !value->is_string()) return std::nullopt;
-  return std::string(std::string_view(value->get_string()));
-}
-
-std::string text(json::object const& object, std::string_view key) { return optional_text(object, key).value_or(""); }
-
-std::optional<std::int64_t> optional_integer(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  if (value == nullptr || !value->is_int64()) return std::nullopt;
-  return value->get_int64();
-}
-
-bool flag(json::object const& object, std::string_view key) {
-  auto const* value = object.if_contains(key);
-  return value != nullptr && value->is_bool() && value->get_bool();
 }
 
 json::object const* object_in(json::object const& object, std::string_view key) {

@@ -48,4 +48,20 @@ int ask_list(settings const& here, std::string_view method, boost::json::object 
   });
 }
 
+result<boost::json::object> find_row(front::client& connection, std::string_view method, std::string_view key, std::string_view id,
+                                     std::string missing) {
+  constexpr std::chrono::milliseconds page_timeout{30'000};
+  boost::json::object params{{"limit", 1000}};
+  for (;;) {
+    auto const page = connection.call(method, params, page_timeout);
+    if (!page) return tl::unexpected(page.error());
+    auto const* answer = page->if_object();
+    auto const* items = answer ? array_in(*answer, "items") : nullptr;
+    for (auto const& item : items ? *items : boost::json::array{})
+      if (item.is_object() && text(item.get_object(), key) == id) return item.get_object();
+    if (!answer || text(*answer, "next").empty()) return fail(error_code::not_found, std::move(missing));
+    params["after"] = text(*answer, "next");
+  }
+}
+
 }  // namespace holdfast::cli

@@ -6,6 +6,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "actors/base/errors.hpp"
+#include "actors/front/client.hpp"
 #include "bin/holdfast/commands.hpp"
 #include "bin/holdfast/table.hpp"
 
@@ -20,5 +22,9 @@ int ask(settings const& here, std::string_view method, boost::json::object const
 using make_row = std::function<std::vector<std::string>(boost::json::object const& item)>;
 int ask_list(settings const& here, std::string_view method, boost::json::object const& params, std::string_view what,
              std::vector<std::string> headings, make_row const& row);
+
+/// The row of a list {items, next} whose `key` is `id`, for what has no method of its own; not_found says `missing`.
+result<boost::json::object> find_row(front::client& connection, std::string_view method, std::string_view key, std::string_view id,
+                                     std::string missing);
 
 }  // namespace holdfast::cli

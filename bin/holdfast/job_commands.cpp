@@ -20,24 +20,6 @@ constexpr std::chrono::milliseconds page_timeout{30'000};
 constexpr std::chrono::milliseconds follow_delay{200};  // between two looks at a job that runs
 constexpr std::int64_t page_bytes = 256 * 1024;
 
-/// There is no method for one job: looks through the list.
-result<boost::json::object> find_job(front::client& connection, std::string const& job) {
-  boost::json::object params{{"limit", 1000}};
-  for (;;) {
-    auto const page = connection.call("job.list", params, page_timeout);
-    if (!page) return tl::unexpected(page.error());
-    auto const* answer = page->if_object();
-    auto const* items = answer ? array_in(*answer, "items") : nullptr;
-    for (auto const& item : items ? *items : boost::json::array{}) {
-      if (item.is_object() && text(item.get_object(), "job") == job) return item.get_object();
-    }
-    if (!answer || text(*answer, "next").empty()) {
-      return fail(error_code::not_found, fmt::format("there is no job {}; holdfast jobs lists them", job));
-    }
-    params["after"] = text(*answer, "next");
-  }
-}
-
 int show(settings const& here, boost::json::object const& row) {
   write_out(here.json ? boost::json::serialize(row) + "\n" : render_facts(job_facts(row)));
   return exit_ok;
@@ -83,7 +65,8 @@ int execute(settings const& here, job_arguments const& given) {
     return ask(here, "job.stop", {{"job", given.job}}, [&](boost::json::object const& row) { return show(here, row); });
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
-  auto const row = find_job(*connection, given.job);
+  auto const row = find_row(*connection, "job.list", "job", given.job,
+                            fmt::format("there is no job {}; holdfast jobs lists them", given.job));
   return row ? show(here, *row) : show_failure(row.error(), here.json);
 }
 

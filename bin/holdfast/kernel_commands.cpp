@@ -14,26 +14,6 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr std::chrono::milliseconds page_timeout{30'000};
-
-/// There is no method for one kernel: looks through the list.
-result<boost::json::object> find_kernel(front::client& connection, std::string const& kernel) {
-  boost::json::object params{{"limit", 1000}};
-  for (;;) {
-    auto const page = connection.call("kernel.list", params, page_timeout);
-    if (!page) return tl::unexpected(page.error());
-    auto const* answer = page->if_object();
-    auto const* items = answer ? array_in(*answer, "items") : nullptr;
-    for (auto const& item : items ? *items : boost::json::array{}) {
-      if (item.is_object() && text(item.get_object(), "kernel") == kernel) return item.get_object();
-    }
-    if (!answer || text(*answer, "next").empty()) {
-      return fail(error_code::not_found, fmt::format("there is no kernel {}; holdfast kernels lists them", kernel));
-    }
-    params["after"] = text(*answer, "next");
-  }
-}
-
 int show(settings const& here, boost::json::object const& row) {
   write_out(here.json ? boost::json::serialize(row) + "\n" : render_facts(kernel_facts(row)));
   return exit_ok;
@@ -55,7 +35,8 @@ int execute(settings const& here, kernel_arguments const& given) {
   }
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
-  auto const row = find_kernel(*connection, given.kernel);
+  auto const row = find_row(*connection, "kernel.list", "kernel", given.kernel,
+                            fmt::format("there is no kernel {}; holdfast kernels lists them", given.kernel));
   return row ? show(here, *row) : show_failure(row.error(), here.json);
 }
 

@@ -20,7 +20,7 @@ using test::gate;
 
 namespace {
 
-int sleep_for_ever() {
+int pause_until_killed() {
   while (true) ::pause();
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("a process whose name holds blanks and parentheses is identified") {
   forked child([&] {
     ::prctl(PR_SET_NAME, ") R 1 (x y");
     named.open();
-    return sleep_for_ever();
+    return pause_until_killed();
   });
   REQUIRE(named.wait());
 
@@ -60,7 +60,7 @@ TEST_CASE("a process whose name holds blanks and parentheses is identified") {
 }
 
 TEST_CASE("a stopped process is stopped and not gone") {
-  forked child(sleep_for_ever);
+  forked child(pause_until_killed);
   auto const identity = must_identify(child.pid());
   ::kill(child.pid(), SIGSTOP);
   ::waitpid(child.pid(), nullptr, WUNTRACED);
@@ -70,7 +70,7 @@ TEST_CASE("a stopped process is stopped and not gone") {
 }
 
 TEST_CASE("an ended process is a zombie until it is reaped, then gone") {
-  forked child(sleep_for_ever);
+  forked child(pause_until_killed);
   auto const identity = must_identify(child.pid());
   auto const pidfd = open_pidfd(identity);
   REQUIRE(pidfd);
@@ -109,7 +109,7 @@ TEST_CASE("a zombie leader with a living thread is not dead") {
         std::this_thread::yield();
       }
       ready.open();
-      sleep_for_ever();
+      pause_until_killed();
     }).detach();
     ::syscall(SYS_exit, 0);  // this thread alone
     return 0;

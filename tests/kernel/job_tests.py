@@ -6,6 +6,8 @@ import signal
 
 from harness import Closed, NurseryTest
 
+from holdfast_kernel import processes
+
 
 class JobTest(NurseryTest):
     def setUp(self):
@@ -85,13 +87,4 @@ class JobTest(NurseryTest):
                 found.append(child)
         return found
 
-    @staticmethod
-    def children(pid):
-        found = []
-        try:
-            for thread in os.listdir('/proc/%d/task' % pid):
-                with open('/proc/%d/task/%s/children' % (pid, thread)) as file:
-                    found += [int(word) for word in file.read().split()]
-        except OSError:
-            pass
-        return found
+    children = staticmethod(processes.children)

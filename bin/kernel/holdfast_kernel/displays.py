@@ -83,12 +83,12 @@ class Displays:
             largest = max(data, key=sizes.get)
             del data[largest]
             omitted.append({'mime': largest, 'bytes': sizes[largest]})
-        stub = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': sizes[mime]} for mime in data])
-        stub = frames.to_payload(stub)
+        nameplate = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': sizes[mime]} for mime in data])
+        nameplate = frames.to_payload(nameplate)
         if self._pending_bytes + len(payload) > limits.DISPLAYS_PENDING:
-            payload = stub
+            payload = nameplate
         self._pending_bytes += len(payload)
-        self._pending.append((payload, stub))
+        self._pending.append((payload, nameplate))
         self._notify()
 
     # For the link's owner.
@@ -100,17 +100,17 @@ class Displays:
         """Gives frames to the window, up to that many unacked bytes in it; whether it gave any."""
         made = False
         while self._pending and window.unacked_bytes < limit:
-            payload, stub = self._pending.popleft()
+            payload, nameplate = self._pending.popleft()
             self._pending_bytes -= len(payload)
             made = True
-            for one in (payload, stub):
+            for one in (payload, nameplate):
                 try:
                     window.push(one)
                     break
                 except WindowFull:
                     continue
             else:
-                window.push(stub, must=True)  # so that the daemon knows of it
+                window.push(nameplate, must=True)  # so that the daemon knows of it
         return made
 
 
