@@ -35,6 +35,8 @@ void cell_codec::write(byte_writer& out, row const& from) {
   out.u64(from.output_bytes);
   out.u32(from.requeues);
   out.u32(from.displays);
+  out.i64(from.background_after_ms);
+  out.boolean(from.background);
   out.text(from.kernel.text);
   out.text(from.source);
   out.text(from.result);
@@ -54,6 +56,8 @@ void cell_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.output_bytes = value.u64();
   into.requeues = value.u32();
   into.displays = value.u32();
+  into.background_after_ms = value.i64();
+  into.background = value.boolean();
   into.kernel.text = value.text();
   into.source = value.text();
   into.result = value.text();

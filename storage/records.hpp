@@ -67,6 +67,8 @@ struct cell_record {
   std::int64_t timeout_ms = 0;  // 0: none
   std::uint64_t output_bytes = 0;
   std::uint32_t displays = 0;
+  std::int64_t background_after_ms = 0;  // from its start; later cells may run from then on while it awaits; 0: never
+  bool background = false;  // it awaits beside later cells in its kernel
   std::string result;  // the final result object as JSON text, empty until then
 };
 

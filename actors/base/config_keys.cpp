@@ -90,6 +90,7 @@ tl::expected<void, wanted> durability(config& to, config_value const& value) {
 std::span<config_key const> config_keys() {
   static std::vector<config_key> const keys = {
       {"cell_timeout_seconds", seconds(&config::cell_timeout, 0)},
+      {"background_after_seconds", seconds(&config::background_after, 0)},
       {"interrupt_grace_seconds", seconds(&config::interrupt_grace, 0.001)},
       {"grace_seconds", seconds(&config::grace, 0.001)},
       {"hello_deadline_seconds", seconds(&config::hello_deadline, 0.001)},

@@ -42,6 +42,7 @@ inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
 inline constexpr milliseconds request_deadline = 5s;  // for a kernel's answer to what it is asked beside cells
 inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
+inline constexpr milliseconds abort_patience = 250ms;  // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
 inline constexpr milliseconds home_check = 500ms;    // how often a gateway looks whether its home is still there: one stat
 inline constexpr milliseconds settle_deadline = 5s;  // at the end of the gateway: for the last rows to reach disk

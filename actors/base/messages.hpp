@@ -37,6 +37,7 @@ struct run_cell {
   std::optional<std::string> cwd;                  // for a fresh kernel
   std::map<std::string, std::string> env;          // for a fresh kernel
   std::int64_t timeout_ms = 300'000;               // from its start; 0: none
+  std::int64_t background_after_ms = 60'000;       // from its start: later cells may run from then on while it awaits; 0: never
   std::optional<std::int64_t> wait_ms;             // how long this call blocks; none: until final
   bool reset = false;
   std::optional<kernel_id> if_kernel;

@@ -235,6 +235,11 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       wake.at(self, *kill_at);
       return;
     }
+    if (order.way == end_kernel::how::abort && identify() && watch && watch.send_signal(SIGABRT)) {
+      kill_at = steady_clock::now() + defaults::abort_patience;
+      wake.at(self, *kill_at);
+      return;
+    }
     kill();
   }
 

@@ -41,9 +41,10 @@ constexpr std::string_view to_string(end_reason reason) {
                                                      "deadline", "shutdown",            "unrecorded"};
   return words[static_cast<std::size_t>(reason)];
 }
-/// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace, `kill` does not wait.
+/// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace; `abort` lets its interpreter write where it
+/// stands into kernel.log and kills it after abort_patience; `kill` does not wait.
 struct end_kernel {
-  enum class how : std::uint8_t { shutdown, kill } way = how::shutdown;
+  enum class how : std::uint8_t { shutdown, abort, kill } way = how::shutdown;
   end_reason reason = end_reason::reset;
 };
 /// Closes the link and ends the actor; the kernel lives on.

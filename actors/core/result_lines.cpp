@@ -38,18 +38,6 @@ std::string size_in_words(std::uint64_t bytes) {
   return formatted("%.1f MB", static_cast<double>(bytes) / static_cast<double>(mib));
 }
 
-/// "kernel killed by SIGKILL", "kernel exited 3".
-std::string death_in_words(death_facts const& death) {
-  std::string text = "kernel ended, the cause is unknown";
-  if (death.cause == "unresponsive") return "kernel killed, it did not respond any more";
-  if (death.signal)
-    text = "kernel killed by " + *death.signal;
-  else if (death.exit_code)
-    text = "kernel exited " + std::to_string(*death.exit_code);
-  if (death.cause == "oom") text += ", probably out of memory";
-  return text;
-}
-
 /// Notices that say why a kernel is gone, so the loss of state names them.
 bool is_cause(text_facts::told const& notice) { return notice.kind == "restarted" || notice.kind == "unreachable"; }
 
@@ -62,11 +50,9 @@ std::string state_line(text_facts const& facts, text_facts::told const* cause) {
   auto const& kernel = facts.kernel;
   auto const is_reset = kernel && kernel->state_reset;
   if (facts.death && !is_reset && (!kernel || kernel->state_lost))
-    return "[state lost: " + death_in_words(*facts.death) + std::string(define_again);
+    return "[state lost: kernel " + death_in_words(*facts.death) + std::string(define_again);
   if (!kernel) return {};
   if (is_reset) return "[state reset: a fresh kernel on request" + std::string(define_again);
-  if (kernel->state_lost && kernel->ended)
-    return "[state lost: the cell did not end in time and was killed with its kernel" + std::string(define_again);
   if (kernel->state_lost)
     return "[state lost: " + (cause ? cause->text : "the earlier kernel is gone") + std::string(define_again);
   if (!kernel->restored && (kernel->reason == "environment_changed" || kernel->reason == "tools_changed"))
@@ -90,6 +76,17 @@ std::string ending_detail(text_facts const& facts) {
 }
 
 }  // namespace
+
+std::string death_in_words(death_facts const& death) {
+  if (death.cause == "unresponsive") return "killed, as a cell did not end in time";
+  std::string text = "ended, the cause is unknown";
+  if (death.signal)
+    text = "killed by " + *death.signal;
+  else if (death.exit_code)
+    text = "exited " + std::to_string(*death.exit_code);
+  if (death.cause == "oom") text += ", probably out of memory";
+  return text;
+}
 
 told_lines lines_told(text_facts const& facts) {
   auto const& notices = facts.notices;

@@ -9,6 +9,9 @@
 
 namespace holdfast::core {
 
+/// "killed by SIGKILL", "exited 3": what a kernel did or was done to.
+std::string death_in_words(death_facts const& death);
+
 /// What was lost, the loss of state first; then news. `losses` counts the former.
 struct told_lines {
   std::vector<std::string> lines;

@@ -46,6 +46,25 @@ live_cell* session_state::find(cell_id const& wanted) {
   return found == cells.end() ? nullptr : &*found;
 }
 
+live_cell* session_state::find(cell_number wanted) {
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == wanted; });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+live_cell* session_state::foreground() {
+  auto found = std::find_if(cells.begin(), cells.end(), [](auto const& each) { return !each.row.background; });
+  return found == cells.end() ? nullptr : &*found;
+}
+
+bool session_state::has_cells_out() const {
+  return std::any_of(cells.begin(), cells.end(), [this](auto const& each) { return is_out(each); });
+}
+
+void session_state::end_cells_out(cell_ending why) {
+  for (auto& cell : cells)
+    if (is_out(cell) && cell.ending == cell_ending::none) cell.ending = why;
+}
+
 void session_state::load(std::optional<storage::link_record> link) {
   if (!on_disk) {
     ask_for_row();
@@ -94,6 +113,7 @@ void session_state::load(std::optional<storage::link_record> link) {
   for (auto& cell : cells) {
     if (!is_out(cell)) continue;
     kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
+    cell.sent = cell.row.background;
     set_overdue(cell);
   }
   advance();
@@ -103,6 +123,7 @@ void session_state::advance() {
   accept_arrivals();
   if (!kernel_ && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
   dispatch();
+  guard_background();
 }
 
 void session_state::on_call(session_call& call) {
@@ -192,7 +213,7 @@ void session_state::on_wake() {
       is_overdue = true;
     }
   }
-  if (is_overdue) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
+  if (is_overdue) end_kernel_for(end_reason::deadline, end_kernel::how::abort);
   while (!arrivals.empty() && arrivals.front().deadline <= now)
     refuse_front({error_code::at_capacity, "no kernel was ready for session " + row_.key.session + " in time; send it again", {}});
   for (auto const& each : arrivals) wake_at(each.deadline);
@@ -202,8 +223,7 @@ void session_state::on_wake() {
 void session_state::on_wind_down(bool end_kernels) {
   if (end_kernels && kernel_) {
     ending_kernel = true;
-    if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
-      cells.front().ending = cell_ending::reset;
+    end_cells_out(cell_ending::reset);
     return end_kernel_for(end_reason::shutdown, end_kernel::how::kill);
   }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
@@ -255,11 +275,12 @@ std::optional<kernel_view> session_state::kernel() const {
                    jobs_of_kernel().size(),
                    link.started_at,
                    link.idle_since};
-  for (auto const& cell : cells)
-    if (is_out(cell))
-      view.cell = cell.row.cell.text;
-    else
+  for (auto const& cell : cells) {
+    if (!is_out(cell))
       ++view.queued;
+    else if (view.cell.empty() || !cell.row.background)
+      view.cell = cell.row.cell.text;  // the foreground one, if there is one
+  }
   return view;
 }
 

@@ -106,8 +106,8 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
     return error{error_code::kernel_changed,
                  "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
                  {}};
-  auto const waiting = cells.size() - (!cells.empty() && is_out(cells.front()) ? 1 : 0);
-  if (waiting >= defaults::max_queue_per_session)
+  auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
+  if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
     return error{error_code::queue_full,
                  "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
                  {}};
@@ -146,6 +146,7 @@ void session_state::record_front() {
   record.source = shown(what.code);
   record.queued_at = now_ms();
   record.timeout_ms = what.timeout_ms;
+  record.background_after_ms = what.background_after_ms;
   storage::changes unit;
   auto const before = row_;
   take_settings(what, unit);
@@ -154,7 +155,7 @@ void session_state::record_front() {
                                 row_.python, what.if_kernel ? what.if_kernel->text : ""};
   auto link = kernel_->row;
   auto const is_strict = shared->settings.strict_durability;
-  auto const at_once = !is_strict && cells.empty() && kernel_->attached && !fresh_kernel_for(outbox, link);
+  auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && !fresh_kernel_for(outbox, link);
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
@@ -280,10 +281,11 @@ void session_state::try_again_later() {
   wake_at(*dispatch_retry_at);
 }
 
-/// Hands the first cell to an attached kernel that does not have it yet.
+/// Hands the foreground cell to an attached kernel that does not have it yet.
 void session_state::dispatch() {
-  if (cells.empty() || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down) return;
-  auto& front = cells.front();
+  auto* const first = foreground();
+  if (first == nullptr || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down) return;
+  auto& front = *first;
   if (front.sent || front.awaits_disk) return;
   auto& link = kernel_->row;
   if (front.row.kernel != link.kernel) {
@@ -293,7 +295,12 @@ void session_state::dispatch() {
       if (end_queued(front, storage::cell_status::error, std::move(why))) dispatch();
       return;
     }
-    if (auto const reason = fresh_kernel_for(front.outbox, link)) return end_kernel_for(*reason, end_kernel::how::kill);
+    if (auto const reason = fresh_kernel_for(front.outbox, link)) {
+      // A reset ends what goes on in the background; another python waits for it.
+      if (*reason != end_reason::reset && has_cells_out()) return;
+      end_cells_out(cell_ending::reset);
+      return end_kernel_for(*reason, end_kernel::how::kill);
+    }
     auto row = front.row;
     auto next = link;
     row.kernel = link.kernel;
@@ -311,7 +318,7 @@ void session_state::dispatch() {
 
 void session_state::send_execute(live_cell& cell) {
   link::execute message{cell.row.cell, cell.row.generation, cell.outbox.code, static_cast<std::uint64_t>(cell.row.timeout_ms),
-                        defaults::output_kept};
+                        defaults::output_kept, static_cast<std::uint64_t>(cell.row.background_after_ms)};
   kernel_->port->send_execute(link::to_json(message));
   cell.sent = true;
   if (cell.ending == cell_ending::none) cell.overdue.reset();  // counted anew

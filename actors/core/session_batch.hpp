@@ -2,6 +2,7 @@
 // Internal to session_frames.cpp and session_jobs.cpp.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,20 +12,26 @@
 namespace holdfast::core {
 
 struct session_state::batch {
-  std::optional<storage::cell_record> row;  // of the first cell
-  bool has_start = false;
-  bool has_result = false;
+  struct changed_cell {
+    storage::cell_record row;
+    bool has_start = false;
+    bool has_result = false;
+  };
+  std::vector<changed_cell> cells;
   bool kernel_ended = false;
   std::uint64_t last_seq = 0;
   std::vector<storage::job_record> jobs;                       // one row each, in its newest state
   std::optional<std::vector<storage::notice_record>> notices;  // of the session as they will be; none: as they are
   std::vector<link::answered> answers;                         // heard once what came before them is recorded
 
-  bool is_recorded() const { return row || !jobs.empty() || notices; }
+  bool is_recorded() const { return !cells.empty() || !jobs.empty() || notices; }
+  bool has_start() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_start; }); }
+  bool has_result() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result; }); }
 
-  storage::cell_record& row_of(live_cell const& cell) {
-    if (!row) row = cell.row;
-    return *row;
+  changed_cell& of(live_cell const& cell) {
+    for (auto& each : cells)
+      if (each.row.number == cell.row.number) return each;
+    return cells.emplace_back(changed_cell{cell.row});
   }
   std::vector<storage::notice_record>& notices_of(session_state const& session) {
     if (!notices) notices = session.notices;

@@ -4,6 +4,7 @@
 #include "actors/base/clock.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/outcome.hpp"
+#include "actors/core/result_lines.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -13,21 +14,15 @@ using std::chrono::steady_clock;
 
 namespace {
 
-death_facts death_of(remains const& left) {
+death_facts death_of(remains const& left, std::optional<end_reason> ordered) {
   death_facts death;
+  if (ordered == end_reason::deadline) death.cause = "unresponsive";
   if (!left.exit) return death;
-  death.cause = left.exit->cause;
+  if (ordered != end_reason::deadline) death.cause = left.exit->cause;
   death.signal = left.exit->signal;
   death.exit_code = left.exit->exit_code;
   death.log_tail = left.exit->log_tail;
   return death;
-}
-
-/// "killed by SIGKILL", "exited 3", "the cause is unknown".
-std::string in_words(death_facts const& death) {
-  if (death.signal) return "killed by " + *death.signal;
-  if (death.exit_code) return "exited " + std::to_string(*death.exit_code);
-  return "the cause is unknown";
 }
 
 }  // namespace
@@ -100,7 +95,8 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
 }
 
 /// What becomes of a cell that was with the dead kernel, by the table of outcome.hpp: its next row, final or queued again.
-storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& told) const {
+storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& told,
+                                             std::vector<storage::notice_record> const& riding) const {
   evidence known;
   known.sent = cell.row.generation > 0;
   known.started = cell.row.status == storage::cell_status::running;
@@ -122,16 +118,16 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
   row.output_bytes = std::max(row.output_bytes, cell.output.total());
   auto facts = facts_of(cell);
   facts.row = row;
-  facts.death = death_of(told.left);
+  facts.death = death_of(told.left, kernel_->ending);
   if (facts.kernel) {
     facts.kernel->ended = true;
     facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
     facts.kernel->state_reset = facts.kernel->state_reset || cell.ending == cell_ending::reset;
     if (row.status == storage::cell_status::lost)
       facts.kernel->note =
-          "the kernel ended during this cell (" + in_words(*facts.death) + "): its effects are unknown, it is not run again";
+          "the kernel ended during this cell (" + death_in_words(*facts.death) + "): its effects are unknown, it is not run again";
   }
-  facts.notices = notices;
+  facts.notices = riding;
   row.result = result_json(facts);
   return row;
 }
@@ -140,8 +136,8 @@ void session_state::on_dead(kernel_dead told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   if (kernel_->row.epoch == 0 && !kernel_->ending && !closing) {
     // It never said hello: nothing ran in it, and nothing is lost with it.
-    auto const death = death_of(told.left);
-    std::string text = "kernel " + told.kernel.text + " died while it started: " + in_words(death);
+    auto const death = death_of(told.left, kernel_->ending);
+    std::string text = "kernel " + told.kernel.text + " died while it started: " + death_in_words(death);
     if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
     return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
   }
@@ -159,21 +155,26 @@ void session_state::on_dead(kernel_dead told) {
   stalled = {};
   if (!take(told.left.frames)) return stall(std::move(told));
   told.left.frames.clear();
-  auto* front = !cells.empty() && is_out(cells.front()) ? &cells.front() : nullptr;
+  auto* front = foreground();
+  if (front == nullptr || !is_out(*front)) front = has_cells_out() ? &cells.front() : nullptr;
   if (front && told.left.exit)
     for (auto const& rest : std::exchange(told.left.exit->rest, {}))
       on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
                 rest.text);
 
   storage::changes unit{storage::erase_link{told.kernel}};
-  std::optional<storage::cell_record> ended;
+  std::vector<storage::cell_record> ended;
   std::vector<std::string> lost;
-  if (front) {
-    ended = settled(*front, told);
-    unit.push_back(storage::put_cell{*ended});
-    if (ended->status == storage::cell_status::lost) lost.push_back(ended->cell.text);
+  auto is_final = false;
+  for (auto& cell : cells) {
+    if (!is_out(cell)) continue;
+    // Notices ride on the first result only.
+    ended.push_back(settled(cell, told, is_final ? std::vector<storage::notice_record>{} : notices));
+    auto const& row = ended.back();
+    unit.push_back(storage::put_cell{row});
+    if (row.status == storage::cell_status::lost) lost.push_back(row.cell.text);
+    is_final = is_final || storage::is_final(row.status);
   }
-  auto const is_final = ended && storage::is_final(ended->status);
   // What is told of it as living would be untrue now.
   auto const is_told = [&](auto const& each) { return is_final || each.kind == "reattached"; };
   std::vector<storage::notice_record> withdrawn;
@@ -181,7 +182,7 @@ void session_state::on_dead(kernel_dead told) {
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
   auto const fallen = jobs_after_death(told.left);
   for (auto const& job : fallen) unit.push_back(storage::put_job{job});
-  auto const death = death_of(told.left);
+  auto const death = death_of(told.left, kernel_->ending);
   auto const ordered = kernel_->ending;
   auto next = row_;
   // With one that was never used nothing is lost: the next is what it would have been.
@@ -193,8 +194,8 @@ void session_state::on_dead(kernel_dead told) {
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   if (!ordered && !closing) {
-    std::string text = "the python kernel was found dead (" + in_words(death) + "); a fresh one takes its place";
-    if (!lost.empty()) text += "; lost: cell " + lost.front();
+    std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
+    for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
     if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);
     notice = make_notice("restarted", std::move(text), lost, fallen);
     unit.push_back(storage::put_notice{*notice});
@@ -207,16 +208,18 @@ void session_state::on_dead(kernel_dead told) {
   for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
   keep_jobs(fallen);
   if (notice) add_notice(std::move(*notice));
-  log::info("kernel-ended", "kernel {} {}", told.kernel.text, in_words(death));
+  log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
   kernel_.reset();
-  if (is_final) {
-    finish(std::move(*ended));
-  } else if (front) {
-    front->row = std::move(*ended);
-    front->sent = false;
-    front->overdue.reset();
+  for (auto& row : ended) {
+    if (storage::is_final(row.status)) {
+      finish(std::move(row));
+    } else if (auto* cell = find(row.number)) {
+      cell->row = std::move(row);
+      cell->sent = false;
+      cell->overdue.reset();
+    }
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
   for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, last_seen->to_json());

@@ -8,18 +8,19 @@ namespace holdfast::core {
 using std::chrono::steady_clock;
 
 void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
-  auto* cell = what.cell ? find(*what.cell) : cells.empty() ? nullptr : &cells.front();
+  auto* cell = what.cell ? find(*what.cell) : foreground();
   if (cell == nullptr) {
     if (what.cell) return on_wait(from, {*what.cell, 0, false, 0});  // final already, or not there
-    return answer_error(from, {error_code::not_found, "nothing runs in session " + row_.key.session, {}});
+    auto text = "nothing runs in session " + row_.key.session;
+    if (!cells.empty()) text += " but in the background, such as cell " + cells.front().row.cell.text + "; name the cell to end it";
+    return answer_error(from, {error_code::not_found, std::move(text), {}});
   }
   add_waiter(*cell, from, std::nullopt, false, 0);
   if (!is_out(*cell)) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
   if (cell->sent) send_interrupt(*cell);  // else right behind its execute
-  auto const due = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin;
-  if (!cell->overdue || *cell->overdue > due) cell->overdue = due;
-  wake_at(*cell->overdue);
+  if (!cell->overdue || *cell->overdue > steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin) set_overdue(*cell);
+  guard_background();
 }
 
 void session_state::send_interrupt(live_cell const& cell) {
@@ -62,8 +63,7 @@ void session_state::on_reset(reply_to from) {
     return answer_text(from, row());
   }
   reset_waiters.push_back(std::move(from));
-  if (!cells.empty() && is_out(cells.front()) && cells.front().ending == cell_ending::none)
-    cells.front().ending = cell_ending::reset;
+  end_cells_out(cell_ending::reset);
   kernel_->ending = end_reason::reset;
   end_kernel_for(end_reason::reset, end_kernel::how::kill);
 }

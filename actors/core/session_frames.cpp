@@ -128,11 +128,10 @@ void session_state::stall(std::variant<std::monostate, kernel_said, kernel_dead,
   wake_at(*store_retry_at);
 }
 
-/// The first cell, if this is it and the kernel has it: no frame of a kernel, which runs its user's code, touches another one.
+/// The cell, if the kernel has it: no frame of a kernel, which runs its user's code, touches another one.
 live_cell* session_state::at_work(cell_id const& cell, std::uint64_t generation) {
-  if (cells.empty()) return nullptr;
-  auto& first = cells.front();
-  return is_out(first) && first.row.cell == cell && first.row.generation == generation ? &first : nullptr;
+  auto* found = find(cell);
+  return found && is_out(*found) && found->row.generation == generation ? found : nullptr;
 }
 
 bool session_state::take(std::vector<said> const& frames) {
@@ -147,6 +146,8 @@ bool session_state::take(std::vector<said> const& frames) {
     auto const& what = std::get<link::from_kernel>(frame.what);
     if (auto* start = std::get_if<link::started>(&what)) {
       take_started(changed, *start);
+    } else if (auto* behind = std::get_if<link::background>(&what)) {
+      take_background(changed, *behind);
     } else if (auto* done = std::get_if<link::done>(&what)) {
       take_done(changed, *done);
     } else if (auto* output = std::get_if<link::output>(&what)) {
@@ -175,11 +176,14 @@ bool session_state::take(std::vector<said> const& frames) {
 bool session_state::record_batch(batch& changed) {
   auto link = kernel_->row;
   link.last_seq = changed.last_seq;
-  if (changed.has_result) link.idle_since = now_ms();
+  auto const has_start = changed.has_start();
+  auto const has_result = changed.has_result();
+  if (has_result) link.idle_since = now_ms();
   storage::changes unit{storage::put_link{link}};
-  if (changed.row) unit.push_back(storage::put_cell{*changed.row});
-  if (changed.row && !changed.has_result)
-    unit.push_back(storage::erase_outbox{changed.row->session, changed.row->number});  // a final row takes it along
+  for (auto const& each : changed.cells) {
+    unit.push_back(storage::put_cell{each.row});
+    if (!each.has_result) unit.push_back(storage::erase_outbox{each.row.session, each.row.number});  // a final row takes it along
+  }
   for (auto const& each : changed.jobs) unit.push_back(storage::put_job{each});
   std::vector<storage::notice_record> told, made;
   if (changed.notices) {
@@ -189,48 +193,58 @@ bool session_state::record_batch(batch& changed) {
   }
   for (auto const& each : told) unit.push_back(storage::erase_notice{each.session, each.notice});
   for (auto const& each : made) unit.push_back(storage::put_notice{each});
-  if (changed.has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
-  if (changed.has_result && failpoint(failpoint_id::core_before_result_recorded)) return false;
+  if (has_start && failpoint(failpoint_id::core_before_started_recorded)) return false;
+  if (has_result && failpoint(failpoint_id::core_before_result_recorded)) return false;
   if (!shared->commit(unit)) return false;
-  if (changed.has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
-  if (changed.has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
+  if (has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
+  if (has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
   kernel_->row = std::move(link);
   if (changed.notices) notices = std::move(*changed.notices);
   for (auto const& each : told) shared->forget_later(each.session, each.notice);
-  if (changed.has_start) publish("cell_started", "{\"cell\":\"" + changed.row->cell.text + "\"}");
+  for (auto const& each : changed.cells)
+    if (each.has_start) publish("cell_started", "{\"cell\":\"" + each.row.cell.text + "\"}");
   keep_jobs(changed.jobs);
   for (auto const& each : made) publish("notice", notice_json(each));
-  if (changed.has_result) {
-    finish(std::move(*changed.row));
-    if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
-  } else if (changed.row) {
-    auto& cell = cells.front();
-    changed.row->output_bytes = cell.row.output_bytes;  // may have grown since the start
-    changed.row->displays = cell.row.displays;
-    cell.row = std::move(*changed.row);
-    std::string().swap(cell.outbox.code);
+  for (auto& each : changed.cells) {
+    if (each.has_result) {
+      finish(std::move(each.row));
+    } else if (auto* cell = find(each.row.number)) {
+      each.row.output_bytes = cell->row.output_bytes;  // may have grown since the start
+      each.row.displays = cell->row.displays;
+      cell->row = std::move(each.row);
+      std::string().swap(cell->outbox.code);
+    }
   }
+  if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
   return true;
 }
 
 void session_state::take_started(batch& into, link::started const& frame) {
   auto* cell = at_work(frame.cell, frame.generation);
   if (cell == nullptr) return;
-  auto& row = into.row_of(*cell);
-  if (row.status != storage::cell_status::queued) return;
-  row.status = storage::cell_status::running;
-  row.started_at = frame.at;
-  into.has_start = true;
+  auto& changed = into.of(*cell);
+  if (changed.row.status != storage::cell_status::queued) return;
+  changed.row.status = storage::cell_status::running;
+  changed.row.started_at = frame.at;
+  changed.has_start = true;
+}
+
+void session_state::take_background(batch& into, link::background const& frame) {
+  auto* cell = find(frame.cell);
+  if (cell == nullptr || !is_out(*cell)) return;
+  auto& row = into.of(*cell).row;
+  row.background = row.status == storage::cell_status::running;
 }
 
 void session_state::take_done(batch& into, link::done const& frame) {
   auto* cell = at_work(frame.cell, frame.generation);
-  if (cell == nullptr || into.has_result) {
+  if (cell == nullptr || into.of(*cell).has_result) {
     log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text,
               frame.cell.text);
     return;
   }
-  auto& row = into.row_of(*cell);
+  auto& changed = into.of(*cell);
+  auto& row = changed.row;
   row.status = frame.status;
   row.started_at = frame.started_at;
   row.finished_at = frame.finished_at;
@@ -248,27 +262,32 @@ void session_state::take_done(batch& into, link::done const& frame) {
   if (frame.kernel_ended && facts.kernel) {
     facts.kernel->ended = facts.kernel->state_lost = true;
     facts.kernel->note = "the cell did not end in time and was killed with its kernel; the next cell starts empty";
+    facts.death.emplace().cause = "unresponsive";
     into.kernel_ended = true;
   }
   row.result = result_json(facts);
-  into.has_result = true;
+  changed.has_result = true;
 }
 
-/// A frame that cannot be read: if it was about a cell, that cell ends with an error of that name. The link stays.
+/// A frame that cannot be read: if it was about a cell, the one in the foreground ends with an error of that name, without one the oldest
+/// in the background. The link stays.
 void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
   log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", kernel_->row.kernel.text, frame.seq, why.reason);
-  if (cells.empty() || !is_out(cells.front()) || into.has_result) return;
   if (why.type != "started" && why.type != "done") return;
-  auto& cell = cells.front();
-  auto& row = into.row_of(cell);
+  auto* cell = foreground();
+  if (cell == nullptr || !is_out(*cell)) cell = cells.empty() ? nullptr : &cells.front();
+  if (cell == nullptr || !is_out(*cell)) return;
+  auto& changed = into.of(*cell);
+  if (changed.has_result) return;
+  auto& row = changed.row;
   row.status = storage::cell_status::error;
   row.finished_at = now_ms();
-  auto facts = facts_of(cell);
+  auto facts = facts_of(*cell);
   facts.row = row;
   facts.error = link::cell_error{"bad_frame", "the kernel's " + why.type + " could not be read: " + why.reason, {}};
   facts.notices = into.ride(*this);
   row.result = result_json(facts);
-  into.has_result = true;
+  changed.has_result = true;
 }
 
 void session_state::on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text) {
@@ -296,6 +315,10 @@ void session_state::on_display(link::display shown) {
 /// The kernel keeps the deadline; if it cannot (stopped, or its interpreter held), it is killed some time after. Counted from the send, by
 /// our own clock; only a cell of an earlier incarnation is counted by wall clocks, ours where the kernel's is behind it.
 void session_state::set_overdue(live_cell& cell) {
+  if (cell.ending != cell_ending::none) {
+    wake_at(*(cell.overdue = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin));
+    return;
+  }
   if (cell.row.timeout_ms <= 0) return;
   auto const began = std::max(cell.row.started_at, cell.row.queued_at);
   auto const ran = cell.row.started_at == 0 ? 0 : std::clamp<std::int64_t>(now_ms() - began, 0, cell.row.timeout_ms);
@@ -303,6 +326,19 @@ void session_state::set_overdue(live_cell& cell) {
       steady_clock::now() + milliseconds(cell.row.timeout_ms - ran) + shared->settings.interrupt_grace + defaults::kill_margin;
   if (!cell.overdue || due < *cell.overdue) cell.overdue = due;  // an interrupt may have set a nearer one
   wake_at(*cell.overdue);
+}
+
+/// While the foreground cell may hold the interpreter, one in the background cannot obey: its time counts anew from then on.
+void session_state::guard_background() {
+  auto const* front = foreground();
+  auto const is_held = front && is_out(*front);
+  for (auto& cell : cells) {
+    if (!cell.row.background) continue;
+    if (is_held)
+      cell.overdue.reset();
+    else if (!cell.overdue)
+      set_overdue(cell);
+  }
 }
 
 }  // namespace holdfast::core

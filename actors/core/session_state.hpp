@@ -77,7 +77,8 @@ struct session_state final : session_face {
   storage::session_record row_;
   bool on_disk;  // its row is synced in `disk`
   std::deque<arrival> arrivals;
-  std::deque<live_cell> cells;  // in order of acceptance; only the front is ever with a kernel
+  /// In order of acceptance. With a kernel are those in the background and at most one more: the foreground cell.
+  std::deque<live_cell> cells;
   std::optional<session_kernel> kernel_;
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   std::vector<storage::job_record> jobs;        // that run, oldest first; also those that outlive an earlier kernel
@@ -138,6 +139,12 @@ struct session_state final : session_face {
   std::filesystem::path display_directory(storage::cell_record const& cell) const;
   live_cell make_live(storage::cell_record row, storage::outbox_record outbox) const;
   live_cell* find(cell_id const& cell);
+  live_cell* find(cell_number number);
+  /// The first that is not in the background, out or not; null: there is none.
+  live_cell* foreground();
+  bool has_cells_out() const;
+  /// Those that are out end for this reason when their kernel does, unless one was given already.
+  void end_cells_out(cell_ending why);
 
   // session_accept.cpp
   void on_run(reply_to from, run_cell what);
@@ -166,11 +173,13 @@ struct session_state final : session_face {
   bool record_batch(batch& changed);
   live_cell* at_work(cell_id const& cell, std::uint64_t generation);
   void take_started(batch& into, link::started const& frame);
+  void take_background(batch& into, link::background const& frame);
   void take_done(batch& into, link::done const& frame);
   void take_unreadable(batch& into, said const& frame, unreadable const& why);
   void on_display(link::display shown);
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
   void set_overdue(live_cell& cell);
+  void guard_background();
 
   // session_jobs.cpp
   /// Whether the frame was about jobs.
@@ -198,7 +207,7 @@ struct session_state final : session_face {
   void on_start_failed(kernel_start_failed const& told);
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);
-  storage::cell_record settled(live_cell& cell, kernel_dead const& told) const;
+  storage::cell_record settled(live_cell& cell, kernel_dead const& told, std::vector<storage::notice_record> const& riding) const;
   void stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);

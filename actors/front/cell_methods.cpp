@@ -71,6 +71,13 @@ std::vector<param> run_params() {
        .sentence = "deadline from the cell's start, not from the queue; 0: none; the default is the setting cell_timeout_seconds"},
       wait_param("how long this call blocks; then it answers with the cell still queued or running, and the cell goes on; "
                  "null: until it is final"),
+      {.name = "background_after_ms",
+       .type = param_type::integer,
+       .fallback = 60'000,
+       .least = 0,
+       .most = max_duration_ms,
+       .sentence = "from the cell's start: from then on later cells may run while it awaits; 0: never; the default is the setting "
+                   "background_after_seconds"},
       {.name = "reset",
        .type = param_type::boolean,
        .fallback = false,
@@ -90,6 +97,7 @@ call build_run(arguments const& given) {
   run.cwd = given.optional_text("cwd");
   run.env = given.variables("env");
   run.timeout_ms = given.integer("timeout_ms");
+  run.background_after_ms = given.integer("background_after_ms");
   run.wait_ms = given.optional_integer("wait_ms");
   run.reset = given.flag("reset");
   if (auto kernel = given.optional_text("if_kernel")) run.if_kernel = kernel_id(*kernel);

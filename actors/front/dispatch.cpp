@@ -9,8 +9,10 @@ std::optional<tl::expected<std::string, error>> dispatch(core_port& core, call_d
   auto checked = read_call(method, params);
   if (!checked) return tl::unexpected(std::move(checked.error()));
   if (auto* session = std::get_if<session_call>(&*checked)) {
-    if (auto* run = std::get_if<run_cell>(&session->what); run != nullptr && !params.contains("timeout_ms"))
-      run->timeout_ms = defaults.cell_timeout.count();
+    if (auto* run = std::get_if<run_cell>(&session->what)) {
+      if (!params.contains("timeout_ms")) run->timeout_ms = defaults.cell_timeout.count();
+      if (!params.contains("background_after_ms")) run->background_after_ms = defaults.background_after.count();
+    }
     session->from = std::move(from);
     core.route(std::move(*session));
     return std::nullopt;

@@ -13,7 +13,8 @@ namespace holdfast::front {
 
 /// What the table cannot know because the user may set it.
 struct call_defaults {
-  std::chrono::milliseconds cell_timeout{300'000};  // of a run without timeout_ms
+  std::chrono::milliseconds cell_timeout{300'000};     // of a run without timeout_ms
+  std::chrono::milliseconds background_after{60'000};  // of a run without background_after_ms
 };
 
 /// Answers at once when the request is refused or needs no core; else routes it, and the answer comes as a message to `from.front`.

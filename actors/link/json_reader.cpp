@@ -98,6 +98,10 @@ bool json_fields::flag_or(std::string_view key, bool fallback) {
   return object_.if_contains({key.data(), key.size()}) ? flag(key) : fallback;
 }
 
+std::uint64_t json_fields::number_or(std::string_view key, std::uint64_t fallback) {
+  return object_.if_contains({key.data(), key.size()}) ? number(key) : fallback;
+}
+
 json::array const* json_fields::list(std::string_view key) {
   auto const* value = required(key, "a list");
   if (!value) return nullptr;

@@ -33,6 +33,7 @@ class json_fields {
   bool flag(std::string_view key);
   /// Missing: the fallback.
   bool flag_or(std::string_view key, bool fallback);
+  std::uint64_t number_or(std::string_view key, std::uint64_t fallback);
   boost::json::array const* list(std::string_view key);
   boost::json::object const* object(std::string_view key);
   boost::json::object const* optional_object(std::string_view key);

@@ -29,6 +29,7 @@ struct execute {
   std::string code;
   std::uint64_t timeout_ms = 0;    // from its start; 0: none
   std::uint64_t output_limit = 0;  // bytes; beyond, output is only counted
+  std::uint64_t background_after_ms = 0;  // from its start; a later cell may run from then on while it awaits; 0: never
 };
 
 enum class interrupt_reason : std::uint8_t { interrupt, timeout };
@@ -57,6 +58,11 @@ struct started {
   cell_id cell;
   std::uint64_t generation = 0;
   unix_ms at = 0;
+};
+
+/// It awaits and goes on beside later cells; the kernel takes the next `execute`.
+struct background {
+  cell_id cell;
 };
 
 enum class output_stream : std::uint8_t { out = 1, err = 2 };  // the numbers are the journal's
@@ -250,7 +256,7 @@ struct exited {
 };
 
 using to_kernel = std::variant<execute, interrupt, request, shutdown>;
-using from_kernel = std::variant<started, output, display, done, answered, job_started, job_finished, jobs_read, bad_frame>;
+using from_kernel = std::variant<started, background, output, display, done, answered, job_started, job_finished, jobs_read, bad_frame>;
 using to_nursery = std::variant<spawn, kill, shutdown>;
 using from_nursery = std::variant<spawned, spawn_failed, exited>;
 
@@ -272,6 +278,7 @@ std::string to_json(interrupt const& message);
 std::string to_json(request const& message);
 std::string to_json(shutdown const& message);
 std::string to_json(started const& message);
+std::string to_json(background const& message);
 std::string to_json(output const& message);
 std::string to_json(display const& message);
 std::string to_json(answered const& message);  // its body

@@ -3,24 +3,13 @@
 
 #include <boost/json/serialize.hpp>
 
-#include "actors/link/json_reader.hpp"
+#include "actors/link/fields_read.hpp"
 #include "actors/link/messages.hpp"
 #include "actors/link/messages_words.hpp"
 
 namespace holdfast::link {
 
 namespace {
-
-template <class Table>
-auto word(json_fields& in, std::string_view key, Table const& table) {
-  auto const found = in.text(key);
-  for (auto const& [entry, text] : table)
-    if (text == found) return entry;
-  std::string wanted;
-  for (auto const& [entry, text] : table) wanted.append(wanted.empty() ? "" : " or ").append(text);
-  in.fail(key, '"' + found.substr(0, 64) + '"', wanted);
-  return table.front().first;
-}
 
 std::int32_t pid(json_fields& in, std::string_view key = "pid") {
   auto const found = in.number(key);
@@ -48,6 +37,7 @@ execute read_execute(json_fields& in, std::string&) {
   message.code = in.text("code");
   message.timeout_ms = in.number("timeout_ms");
   message.output_limit = in.number("output_limit");
+  message.background_after_ms = in.number_or("background_after_ms", 0);
   return message;
 }
 
@@ -67,6 +57,8 @@ started read_started(json_fields& in, std::string&) {
   message.at = in.integer("at");
   return message;
 }
+
+background read_background(json_fields& in, std::string&) { return {cell_id{in.text("cell")}}; }
 
 output read_output(json_fields& in, std::string&) {
   output message;
@@ -96,31 +88,6 @@ done read_done(json_fields& in, std::string& problem) {
   message.output_bytes = in.number("output_bytes");
   message.kernel_ended = in.flag_or("kernel_ended", false);
   return message;
-}
-
-/// Calls `read` with the fields of every object in the list `key`.
-template <class Read>
-void each_object(json_fields& in, std::string_view key, std::string& problem, Read read) {
-  auto const* items = in.list(key);
-  if (!items) return;
-  for (auto const& item : *items) {
-    auto const* found = item.if_object();
-    if (!found) return in.fail(key, "a list of something else", "a list of objects");
-    json_fields fields{*found, key, problem};
-    read(fields);
-  }
-}
-
-/// Calls `read` with key and text of every entry of the object `key`.
-template <class Read>
-void each_text(json_fields& in, std::string_view key, std::string& problem, Read read) {
-  auto const* entries = in.object(key);
-  if (!entries) return;
-  json_fields fields{*entries, key, problem};
-  for (auto const& entry : *entries) {
-    std::string_view const name{entry.key().data(), entry.key().size()};
-    read(std::string(name), fields.text(name));
-  }
 }
 
 display read_display(json_fields& in, std::string& problem) {
@@ -204,23 +171,6 @@ jobs_read read_jobs_read(json_fields& in, std::string&) {
       message.jobs.emplace_back(std::string(text->data(), text->size()));
     }
   return message;
-}
-
-job_page read_job_page(json_fields& in, std::string& problem) {
-  job_page page;
-  each_object(in, "chunks", problem, [&](json_fields& item) {
-    auto const stream = word(item, "stream", stream_words);
-    auto const offset = item.number("offset");
-    page.chunks.push_back({stream, offset, item.text("text")});
-  });
-  page.next_offset = in.number("next_offset");
-  page.total_bytes = in.number("total_bytes");
-  each_object(in, "dropped", problem, [&](json_fields& item) {
-    auto const from = item.number("from");
-    page.dropped.push_back({from, item.number("to")});
-  });
-  page.is_final = in.flag("final");
-  return page;
 }
 
 bad_frame read_bad_frame(json_fields& in, std::string&) {
@@ -318,7 +268,8 @@ tl::expected<Variant, std::string> parse(std::string_view payload, entry<Message
 
 tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload) {
   auto message = parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
-                            entry<started>{"started", read_started}, entry<display>{"display", read_display},
+                            entry<started>{"started", read_started}, entry<background>{"background", read_background},
+                            entry<display>{"display", read_display},
                             entry<answered>{"answer", read_answered},
                             entry<job_started>{"job_started", read_job_started},
                             entry<job_finished>{"job_finished", read_job_finished}, entry<jobs_read>{"jobs", read_jobs_read},
@@ -343,16 +294,6 @@ tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload)
                            entry<shutdown>{"shutdown", read_shutdown});
 }
 
-tl::expected<job_page, std::string> job_page_of(std::string_view body) {
-  json_document document{body};
-  if (!document.object()) return tl::unexpected(document.problem());
-  std::string problem;
-  json_fields fields{*document.object(), "page", problem};
-  auto page = read_job_page(fields, problem);
-  if (!problem.empty()) return tl::unexpected(std::move(problem));
-  return page;
-}
-
 tl::expected<exited, std::string> parse_exit_file(std::string_view text) {
   json_document document{text};
   if (!document.object()) return tl::unexpected(document.problem());
@@ -361,22 +302,6 @@ tl::expected<exited, std::string> parse_exit_file(std::string_view text) {
   auto message = read_exited(fields, problem);
   if (!problem.empty()) return tl::unexpected(std::move(problem));
   return message;
-}
-
-tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body) {
-  json_document document{body};
-  if (!document.object()) return tl::unexpected(document.problem());
-  std::string problem;
-  json_fields fields{*document.object(), "answer to variables", problem};
-  std::vector<variable> rows;
-  each_object(fields, "rows", problem, [&](json_fields& item) {
-    auto name = item.text("name");
-    auto type = item.text("type");
-    auto const bytes = item.optional_integer("bytes");
-    rows.push_back({std::move(name), std::move(type), bytes, item.text("preview")});
-  });
-  if (!problem.empty()) return tl::unexpected(std::move(problem));
-  return rows;
 }
 
 std::string_view claimed_type(std::string_view payload) {

@@ -42,6 +42,7 @@ std::string to_json(execute const& message) {
       .text("code", message.code)
       .number("timeout_ms", message.timeout_ms)
       .number("output_limit", message.output_limit)
+      .number("background_after_ms", message.background_after_ms)
       .take();
 }
 
@@ -66,6 +67,8 @@ std::string to_json(started const& message) {
       .integer("at", message.at)
       .take();
 }
+
+std::string to_json(background const& message) { return json_writer{"background"}.text("cell", message.cell.text).take(); }
 
 std::string to_json(output const& message) {
   return json_writer{"output", usual_bytes + message.text.size() * 5 / 4}

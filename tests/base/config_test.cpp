@@ -39,6 +39,7 @@ TEST_CASE("without a file and variables every setting has its default") {
   CHECK(loaded.home == home.path());
   CHECK(loaded.python == "python3");
   CHECK(loaded.cell_timeout == 300s);
+  CHECK(loaded.background_after == 60s);
   CHECK(loaded.interrupt_grace == 2s);
   CHECK(loaded.grace == 3600s);
   CHECK(loaded.hello_deadline == 2s);
@@ -56,6 +57,7 @@ TEST_CASE("every key can be set in the file") {
   temporary_directory const home;
   write_file(home / "config.toml", R"(
 cell_timeout_seconds = 1
+background_after_seconds = 2
 interrupt_grace_seconds = 0.5
 grace_seconds = 3
 hello_deadline_seconds = 4
@@ -72,6 +74,7 @@ durability = "strict"
   auto const loaded = must_load(home);
 
   CHECK(loaded.cell_timeout == 1s);
+  CHECK(loaded.background_after == 2s);
   CHECK(loaded.interrupt_grace == 500ms);
   CHECK(loaded.grace == 3s);
   CHECK(loaded.hello_deadline == 4s);
@@ -144,7 +147,7 @@ TEST_CASE("an unknown key is refused with file, line and key") {
 
 TEST_CASE("a key that is not built is unknown") {
   for (auto const* line :
-       {"max_kernels = 3", "idle_seconds = 3", "fallback = \"error\"", "background_after_seconds = 3", "attach_budget_seconds = 71",
+       {"max_kernels = 3", "idle_seconds = 3", "fallback = \"error\"", "attach_budget_seconds = 71",
         "calls_per_cell = 5", "tools_module = \"t\"", "metrics_listen = \"off\"", "[environment.box]\nkind = \"sandbox\""}) {
     temporary_directory const home;
     write_file(home / "config.toml", line);

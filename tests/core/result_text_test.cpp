@@ -139,9 +139,10 @@ TEST_CASE("a cell that was killed at its deadline says that the state is gone") 
   auto facts = finished();
   facts.status = cell_status::timeout;
   facts.kernel->ended = facts.kernel->state_lost = true;
+  facts.death = death_facts{"unresponsive", {}, {}, {}};
 
   CHECK(first_line(result_text(facts, roomy)) ==
-        "[state lost: the cell did not end in time and was killed with its kernel. Variables and imports are gone; define them again.]");
+        "[state lost: kernel killed, as a cell did not end in time. Variables and imports are gone; define them again.]");
 }
 
 TEST_CASE("the first cell after a death names it once, before everything else") {

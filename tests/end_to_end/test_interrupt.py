@@ -92,6 +92,8 @@ class InterruptTest(SharedDaemonCase):
         after = self.run_cell("'x' in globals()")
 
         self.assertEqual((result["status"], result["stdout"]), ("interrupted", "before\n"), result)
+        self.assertEqual(result["death"]["cause"], "unresponsive")
+        self.assertRegex(result["error"]["traceback"], r"(?s)Traceback  *File "<cell \d+>", line 5.*time\.sleep\(0\.05\).*KeyboardInterrupt")
         self.assert_ok(after, "False")
         self.assertNotEqual(after["kernel"]["pid"], pid)
         self.assertTrue(after["kernel"]["state_lost"])

@@ -162,7 +162,7 @@ TEST_CASE("an unknown method is refused and named") {
 }
 
 TEST_CASE("an unknown param is refused and named, as are those that are not built") {
-  for (std::string name : {"colour", "tools", "text_limit", "background_after_ms"}) {
+  for (std::string name : {"colour", "tools", "text_limit"}) {
     auto const problem = refused("run", R"({"code":"1",")" + name + R"(":1})");
     CHECK(problem.code == error_code::invalid_params);
     CHECK(problem.message.find(name) != std::string::npos);

@@ -28,6 +28,7 @@ class served {
     options.socket = socket();
     options.core = core;
     options.calls.cell_timeout = std::chrono::milliseconds(123'000);
+    options.calls.background_after = std::chrono::milliseconds(45'000);
     auto started = start_unix_server(system_, std::move(options));
     if (!started) throw std::runtime_error(started.error().message);
     server = *started;

@@ -45,6 +45,7 @@ TEST_CASE("a request is checked, routed and answered under its id") {
   REQUIRE(answered);
   CHECK(answered->at("value").as_string() == "1");
   CHECK(daemon.core->last_run()->timeout_ms == 123'000);  // the user's default, as none was given
+  CHECK(daemon.core->last_run()->background_after_ms == 45'000);
 }
 
 TEST_CASE("requests run side by side and are answered when ready") {

@@ -45,7 +45,7 @@ TEST_CASE("a message with a missing or wrong field is refused by name") {
 
 TEST_CASE("a type that nobody sends is refused by name") {
   CHECK(error_of(R"({"type":"execute"})") ==
-        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or display or answer or "
+        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or background or display or answer or "
         "job_started or job_finished or jobs or bad_frame");
   CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 250);
 }

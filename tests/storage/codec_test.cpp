@@ -88,6 +88,8 @@ TEST_CASE("every field of a cell survives its bytes") {
   cell.timeout_ms = 300'000;
   cell.output_bytes = 1ULL << 40;
   cell.displays = 3;
+  cell.background_after_ms = 60'000;
+  cell.background = true;
   std::string value;
   encode<cell_codec>(key_of(3, 4), cell, value);
 
@@ -109,6 +111,8 @@ TEST_CASE("every field of a cell survives its bytes") {
   CHECK(read->timeout_ms == 300'000);
   CHECK(read->output_bytes == 1ULL << 40);
   CHECK(read->displays == 3);
+  CHECK(read->background_after_ms == 60'000);
+  CHECK(read->background);
   CHECK(read->result == cell.result);
   CHECK(peek_status(value) == cell_status::timeout);
 }

@@ -25,12 +25,13 @@ class Outcome:
         self.exit_code = exit_code
 
     @classmethod
-    def killed(cls, requested, grace):
+    def killed(cls, requested, grace, has_main_thread):
         """That of a cell with which the kernel ends, because it does not end itself."""
         status = 'timeout' if requested == 'timeout' else 'interrupted'
         message = ('the cell did not end within %d ms of its %s; its kernel was ended with it'
                    % (grace * 1000, 'timeout' if status == 'timeout' else 'interrupt'))
-        return cls(status, error={'name': 'KeyboardInterrupt', 'message': message, 'traceback': 'KeyboardInterrupt: %s\n' % message})
+        stack = tracebacks.stack_of_main_thread() if has_main_thread else ''
+        return cls(status, error={'name': 'KeyboardInterrupt', 'message': message, 'traceback': stack + 'KeyboardInterrupt: %s\n' % message})
 
 
 @door

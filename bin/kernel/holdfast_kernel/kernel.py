@@ -288,7 +288,7 @@ class Kernel:
 
     def _end_with_cell(self, execution):
         """The cell goes on in spite of its interrupt: its result is written, then the kernel kills itself."""
-        outcome = Outcome.killed(execution.requested, self._watch.grace)
+        outcome = Outcome.killed(execution.requested, self._watch.grace, execution is self._executing)
         self._log.write('cell-killed %s' % outcome.error['message'])
         if execution.request is not None:
             self.requests.refuse(execution.request.id, 'failed', outcome.error['message'])

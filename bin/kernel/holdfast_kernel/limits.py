@@ -86,6 +86,7 @@ LOG_TAIL = 4096
 TERM_SECONDS = 0.25  # between TERM and KILL for what a kernel left behind
 KILL_SECONDS = 5.0  # how long KILL is repeated before what is left is logged and left
 LADDER_TICK = 0.02
+OOM_SECONDS = 10.0  # deaths by SIGKILL that are looked at within this time may have one want of memory as their cause
 ENDED_LISTED = 100  # processes named in an exit file
 COMMAND = 200  # characters of a command line in an exit file
 

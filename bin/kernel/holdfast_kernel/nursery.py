@@ -9,6 +9,7 @@ import signal
 import time
 
 from . import adoption, failpoints, frames, limits, spawning, system
+from .oom import OomCounter
 from .overdue import Overdue
 from .reaper import Ending, exit_record, write_exit
 
@@ -30,6 +31,7 @@ class Nursery:
         self._endings = []  # Ending of each dead kernel that is not done with
         self._shutdown = False  # ends as soon as it is childless
         self._overdue = Overdue(log)
+        self._oom = OomCounter()
         self._detached_since = time.monotonic()  # None while a daemon is attached
         self._idle_since = None  # since when it has had neither child nor daemon; None while it has one
 
@@ -181,7 +183,7 @@ class Nursery:
         """Nothing is left of the kernel: its exit file, then its number is given back, then the daemon hears of it."""
         child = ending.child
         status = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-        record = exit_record(ending, status)
+        record = exit_record(ending, status, self._oom)
         try:
             if failpoints.active is not None:
                 failpoints.active.hit('nursery.before_exit_written')

@@ -112,11 +112,13 @@ def cause_of(status):
     return {'cause': 'signal', 'exit_code': None, 'signal': name}
 
 
-def exit_record(ending, status):
-    """The content of the exit file."""
+def exit_record(ending, status, oom):
+    """The content of the exit file. `oom`: whether memory ran out meanwhile, by an OomCounter."""
     child = ending.child
     record = {'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time}
     record.update(cause_of(status))
+    if oom.has_grown(time.monotonic()) and record['signal'] == 'SIGKILL' and child.note is None:
+        record['cause'] = 'oom'
     if child.note is not None:
         record['note'] = child.note
     record.update(log_tail=_log_tail(child.directory), rest=ending.rest, ended=ending.ended, at=int(time.time() * 1000))

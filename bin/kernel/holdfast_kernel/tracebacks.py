@@ -6,12 +6,15 @@ Calls user code (__str__, __repr__ of exceptions), which may raise or run for ev
 import linecache
 import os
 import traceback
+from _thread import get_ident
 from collections import OrderedDict
+from sys import _current_frames
 
 from . import hints, limits, texts
 from .interrupts import door
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_MAIN_THREAD = get_ident()  # imported there; a fork keeps the number
+_PROGRAM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Sources:
@@ -81,6 +84,17 @@ def _format(error, tb):
     return ''.join(report.format())
 
 
+def stack_of_main_thread():
+    """Where the main thread stands, in the form of a traceback; empty if that cannot be told. For any thread."""
+    try:
+        frame = _current_frames()[_MAIN_THREAD]
+        stack = traceback.StackSummary.extract(traceback.walk_stack(frame))
+        lines = traceback.StackSummary.from_list([one for one in reversed(stack) if not _is_own(one.filename)]).format()
+        return texts.bounded('Traceback (most recent call last):\n' + ''.join(lines), limits.TRACEBACK)
+    except BaseException:
+        return ''
+
+
 def _strip(report):
     """Takes the kernel's frames out of the report and of all it is linked with."""
     pending = [report]
@@ -97,5 +111,5 @@ def _strip(report):
 
 
 def _is_own(filename):
-    return filename.startswith(_HERE)
+    return filename.startswith(_PROGRAM)
 
