@@ -93,7 +93,7 @@ class InterruptTest(SharedDaemonCase):
 
         self.assertEqual((result["status"], result["stdout"]), ("interrupted", "before\n"), result)
         self.assertEqual(result["death"]["cause"], "unresponsive")
-        self.assertRegex(result["error"]["traceback"], r"(?s)Traceback  *File "<cell \d+>", line 5.*time\.sleep\(0\.05\).*KeyboardInterrupt")
+        self.assertRegex(result["error"]["traceback"], r'Traceback .*:\n  File "<cell \d+>", line 5, in <module>\n.*sleep\(0.05\)\n')
         self.assert_ok(after, "False")
         self.assertNotEqual(after["kernel"]["pid"], pid)
         self.assertTrue(after["kernel"]["state_lost"])

@@ -21,8 +21,14 @@ class DeadlineTest(DaemonCase):
                 result = self.daemon.run(code, timeout_ms=500)
 
                 self.assertLess(time.monotonic() - began, ENDED_SECONDS)
-                self.assertEqual(result["status"], "timeout", result)
+                self.assertEqual((result["status"], result["death"]["cause"]), ("timeout", "unresponsive"), result)
                 self.assert_ok(self.daemon.run("1"), "1")
+
+    def test_one_that_holds_the_interpreters_lock_leaves_a_trace_of_where_it_stood(self):
+        result = self.daemon.run("import ctypes\n\ndef hold():\n    ctypes.PyDLL(None).sleep(100)\n\nhold()", timeout_ms=500)
+
+        self.assertEqual(result["death"]["signal"], "SIGABRT", result)
+        self.assertRegex(result["death"]["log_tail"], r'File "<cell \d+>", line 4 in hold\n')
 
     def test_a_cell_that_replaces_the_clocks_still_has_its_deadline(self):
         result = self.daemon.run("import time\nsleep = time.sleep\ntime.monotonic = lambda: 0.0\nsleep(60)", timeout_ms=500)
