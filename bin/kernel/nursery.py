@@ -8,9 +8,9 @@ _here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, _here)
 
 # The library first, then the holes of the heap, then the program: its objects, which every kernel uses, lie side by side.
-from holdfast_kernel import own_builtins  # noqa: E402
+from holdfast_kernel import own_names  # noqa: E402
 
-own_builtins.install()
+own_names.install()
 
 from holdfast_kernel import heap  # noqa: E402
 from holdfast_kernel import library  # noqa: E402,F401
@@ -19,7 +19,7 @@ heap.fill_holes()
 
 from holdfast_kernel import nursery_main  # noqa: E402
 
-own_builtins.uninstall()
+own_names.uninstall()
 
 # Cells must not import from here, nor find `nursery`.
 sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != _here]

@@ -1,10 +1,19 @@
-"""A cell may do to the builtins what it likes: the kernel's own code has others."""
+"""A cell may do to the builtins and to modules of the library what it likes: the kernel's own code has others."""
 
 import builtins
 import unittest
 
 from harness import NurseryTest
 
+REPLACE = """
+import importlib
+replaced = [(module, name, value) for module in map(importlib.import_module, %r) for name, value in list(vars(module).items())
+            if callable(value) and not isinstance(value, type) and name != 'fspath']  # that one the library itself calls
+for module, name, value in replaced:
+    setattr(module, name, 5)
+"""
+RESTORE = "for module, name, value in replaced: setattr(module, name, value)"
+LIBRARY = ('_signal', 'fcntl', 'json', 'os', 'resource', 'select', 'signal', 'socket', 'stat', 'struct', 'time', 'zlib')
 HOLD = "held = vars(__import__('builtins')); saved = dict(held); import sys; out = sys.stdout"
 
 
@@ -47,6 +56,35 @@ class BuiltinsTest(NurseryTest):
 
         self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'interrupted')
         self.assert_cells_run('all removed, interrupted')
+
+    def replace_library(self):
+        """All at once: a cell restores what it needs."""
+        self.assertEqual(self.kernel.run(REPLACE % (LIBRARY,))['status'], 'ok')
+        self.assertEqual(self.kernel.run('import os; os.close')['value'], '5')
+
+    def test_cells_go_on_without_any_function_of_the_library(self):
+        self.replace_library()
+
+        self.assert_cells_run('library replaced')
+        self.assertEqual(self.kernel.run(RESTORE + '\nos.getpid()')['value'], str(self.kernel.pid))
+
+    def test_interrupts_deadlines_and_a_new_daemon_need_no_function_of_the_library(self):
+        self.replace_library()
+
+        cell = self.kernel.execute("out.write('on')\nwhile True: pass")
+        self.kernel.connection.wait_for('output', cell=cell)
+        self.kernel.connection.send({'type': 'interrupt', 'cell': cell})
+        self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['status'], 'interrupted')
+        self.assertEqual(self.kernel.run('while True: pass', timeout_ms=50)['status'], 'timeout')
+        self.kernel.connection.close()
+        self.kernel.connect(incarnation=2)
+        self.assert_cells_run('attached again')
+
+    def test_jobs_need_no_function_of_the_library(self):
+        self.replace_library()
+
+        self.assertEqual(self.kernel.run("j = run('/bin/sh', '-c', 'exit 3')\nj.wait(10)")['value'], '3')
+        self.assertEqual(self.kernel.run("j = run('/bin/sh', '-c', 'echo up; sleep 600 & sleep 600')\nj.stop()")['value'], '-15')
 
     def test_cells_and_their_imports_see_the_shared_ones(self):
         done = self.kernel.run("import builtins, json\nlen is builtins.len and json.__builtins__ is vars(builtins)\n")

@@ -10,7 +10,8 @@ import os
 import resource
 import signal
 import struct
-import sys
+
+from sys import getrecursionlimit, setrecursionlimit  # bound here: a cell may replace those of the module
 
 from . import limits
 
@@ -208,5 +209,5 @@ def raise_descriptor_limit():
 
 def keep_recursion_usable():
     """A cell may lower the recursion limit to where the kernel's own code would fail: not further."""
-    if sys.getrecursionlimit() < limits.LOWEST_RECURSION:
-        sys.setrecursionlimit(limits.LOWEST_RECURSION)
+    if getrecursionlimit() < limits.LOWEST_RECURSION:
+        setrecursionlimit(limits.LOWEST_RECURSION)
