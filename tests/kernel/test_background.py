@@ -175,6 +175,14 @@ class BackgroundTest(NurseryTest):
         self.assertEqual(self.end_of(cell)['status'], 'error')
         self.assertEqual(self.run_ok('await asyncio.sleep(0, 9)')['value'], '9')
 
+    def test_a_loop_whose_wake_up_it_has_broken_still_lets_later_cells_run(self):
+        cell = self.kernel.execute("import asyncio\nloop = asyncio.get_running_loop()\ndef broken(*_): raise ValueError('broken')\n"
+                                   "loop.call_soon_threadsafe = broken\nawait asyncio.sleep(0.3)\n7", background_after_ms=30)
+        later = self.kernel.execute('8')
+
+        self.assertEqual(self.kernel.connection.wait_for('done', cell=later)['value'], '8')
+        self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['value'], '7')
+
     def test_a_sync_cell_that_runs_the_loop_by_itself_harms_none(self):
         cell = self.gated('print("mine")\n10')
         self.assertEqual(self.run_ok('go.set()\nasyncio.get_event_loop().run_until_complete(asyncio.sleep(0.4, 11))')['value'], '11')

@@ -41,6 +41,15 @@ class PipeTest(JobTest):
         self.error("c = run('echo'); c.pipe('no-such-program')")
         self.assertEqual(self.value("c.pipe('cat').wait()"), 0)
 
+    def test_one_whose_reader_could_not_be_started_can_still_be_piped(self):
+        code = ("import resource\na = run('echo', 'hi'); a.wait(); a.wait_until_gone(5)\n"
+                "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+                "resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))\ntry: a.pipe('cat')\nexcept OSError: pass\n"
+                "else: raise AssertionError('it was started')\nfinally: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+                "b = a.pipe('cat'); b.wait(); b.read()")
+        for _attempt in range(3):  # with and without the keeper's thread
+            self.assertEqual(self.value(code), 'hi\n')
+
     def test_a_slow_reader_holds_its_writer_back(self):
         job = self.value("a = run('cat', '/dev/zero')\nb = a.pipe('sh', '-c', 'sleep 1; head -c 100000 | wc -c')\na.id")
         seen = self.kernel.ask('job_output', job=job, limit=1)['total_bytes']

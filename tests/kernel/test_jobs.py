@@ -182,6 +182,17 @@ class BadCellTest(JobTest):
         self.value("signal.signal(signal.SIGCHLD, signal.SIG_DFL)\nNone")
         self.assert_jobs_work('SIGCHLD ignored')
 
+    def test_a_loop_that_a_cell_has_broken_keeps_nobody_else_waiting(self):
+        code = ("import asyncio, threading\nloop = asyncio.get_running_loop()\ndef broken(*_arguments): raise ValueError('broken')\n"
+                "j = run('sleep', 0.2)\nasync def both(): return await j\n"
+                "task = asyncio.ensure_future(both())\nawait asyncio.sleep(0.02)\nseen = []\n"
+                "thread = threading.Thread(target=lambda: seen.append(j.wait(10)))\nthread.start()\n"
+                "whole, loop.call_soon_threadsafe = loop.call_soon_threadsafe, broken\nthread.join()\n"
+                "loop.call_soon_threadsafe = whole\ntask.cancel()\nseen")
+        self.assertEqual(self.value(code), [0])
+        self.assertNotIn(b'job-keeper-failed', self.kernel.file('kernel.log'))
+        self.assert_jobs_work('loop broken')
+
     def test_a_cell_that_closes_all_descriptors_leaves_ends_that_are_known(self):
         self.value_after_loss("j = run('sh', '-c', 'sleep 0.5; exit 3')\nk = run('cat', stdin=run('sleep', 300))\nimport os\n"
                               "os.closerange(3, 4096)")

@@ -117,9 +117,9 @@ class Awaiting:
         if loop is not None and self.is_running and not self._is_stopping:
             self._is_stopping = True
             try:
-                loop.call_soon_threadsafe(self._stop, loop)
-            except RuntimeError:
-                self._is_stopping = False  # closed: it does not run
+                _call_soon_threadsafe(loop, self._stop, loop)
+            except Exception:
+                self._is_stopping = False  # closed, or broken by a cell: it does not run
 
     def _stop(self, loop):
         self._is_stopping = False
@@ -158,6 +158,7 @@ class Awaiting:
         del _broken[:-4]
 
 
+_call_soon_threadsafe = asyncio.SelectorEventLoop.call_soon_threadsafe  # a loop may have been given another one
 _broken = []  # kept from being collected, which would warn of pending tasks and close descriptors
 
 

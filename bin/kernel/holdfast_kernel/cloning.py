@@ -109,7 +109,7 @@ def _fork(new, original):
         if 'error' in answer:
             raise Refused('failed', 'cannot fork: %s' % answer['error'])
         return answer
-    except Refused:
+    except BaseException:
         for one in (handle, _handle_of(between, original.pid)):
             if one is not None:
                 one.kill()

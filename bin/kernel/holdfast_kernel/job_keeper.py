@@ -87,6 +87,8 @@ class JobKeeper:
             if not self._is_full():
                 break
             job_streams.close_all(record)
+            if record.announce_at is not None:
+                self._announce(record)  # nobody looks at it any more
             self._records.remove(record)
         return not self._is_full()
 

@@ -116,8 +116,8 @@ def _tell(record, name):
     for waiter in waiters:
         try:
             waiter()
-        except RuntimeError:
-            pass  # of an event loop that is closed: nobody waits there
+        except Exception:
+            pass  # of an event loop that is closed, or that a cell has changed: the others are told all the same
 
 
 def started_frame(record):

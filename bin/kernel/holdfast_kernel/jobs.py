@@ -62,9 +62,14 @@ class Jobs:
         with self.lock:
             if not self._keeper.has_room():
                 raise RuntimeError('run(): %d jobs live already, at most %d; stop one, or wait for one' % ((limits.LIVE_JOBS,) * 2))
-            if source is not None:
-                data = self._take_over(source)
             self._keeper.reserve()
+            try:
+                if source is not None:
+                    data = self._take_over(source)
+            except BaseException:
+                self._keeper.unreserve()
+                raise
+        record = None
         try:
             record = self._new_record(plan, timeout)
             plan.mark(record.job, self._kernel)
@@ -73,6 +78,8 @@ class Jobs:
             with self.lock:
                 if source is not None and source.consumer is job_records.TAKEN:
                     source.consumer = None
+                if record is not None and record.job not in self._records:
+                    record.kept.remove(self._files.remove_file)
             raise
         finally:
             with self.lock:

@@ -27,8 +27,6 @@ import itertools  # noqa: F401
 import json  # noqa: F401
 import linecache  # noqa: F401
 import marshal  # noqa: F401
-import operator  # noqa: F401
-import marshal  # noqa: F401
 import os  # noqa: F401
 import pickle  # noqa: F401
 import re  # noqa: F401
