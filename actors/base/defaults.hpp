@@ -40,7 +40,7 @@ inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started 
 inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
-inline constexpr milliseconds request_deadline = 5s;  // for a kernel's answer to what it is asked beside cells
+inline constexpr milliseconds request_deadline = 12s;  // for a kernel's answer beside cells: above its own JOB_STOP_SECONDS
 inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
 inline constexpr milliseconds abort_patience = 250ms;  // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself
@@ -65,6 +65,7 @@ inline constexpr std::size_t text_window_least = 64 * kib;      // raw output lo
 inline constexpr std::size_t inline_display = 1 * mib;          // of one type of a display in a result; the rest by cell.display
 inline constexpr std::size_t inline_displays = 4 * mib;         // of all displays in a result
 inline constexpr std::size_t live_jobs_most = 256;               // of a session, those that outlive their kernel included; more are not recorded
+inline constexpr std::size_t notices_most = 64;                  // of a session, from which on the oldest ends of jobs are not told
 inline constexpr std::size_t job_command_kept = 4 * kib;        // of a job's command
 inline constexpr std::uint64_t displays_most = 256;             // of one cell; later ones are dropped
 inline constexpr std::size_t value_limit = 64 * kib;            // of the repr of a last expression

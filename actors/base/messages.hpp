@@ -76,7 +76,10 @@ struct read_display {
   std::string mime;
 };
 /// Answers {items, next} of the kernel's variables; none without a kernel. Errors: 1001, 1004 (a cell runs), 1008.
-struct list_variables {};
+struct list_variables {
+  std::size_t limit = 100;
+  std::string after;
+};
 /// Ends a running or queued cell (none named: the foreground one); answers with its result when final. Errors: 1001.
 struct interrupt_cell {
   std::optional<cell_id> cell;

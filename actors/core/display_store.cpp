@@ -41,7 +41,7 @@ void leave_out(link::display& shown, Kept is_kept) {
     if (is_kept(part))
       kept.push_back(std::move(part));
     else
-      shown.omitted.push_back({part.mime, size_of(part)});
+      shown.omitted.push_back({part.mime, payload_bytes(part.mime, part.data)});
   shown.data = std::move(kept);
 }
 
@@ -49,10 +49,10 @@ void leave_out(link::display& shown, Kept is_kept) {
 
 fs::path display_file(fs::path const& directory, std::uint64_t index) { return directory / std::to_string(index); }
 
-std::uint64_t size_of(link::display::part const& part) {
-  if (is_text(part.mime)) return part.data.size();
-  auto const padding = part.data.size() - std::min(part.data.size(), part.data.find_last_not_of('=') + 1);
-  return part.data.size() / 4 * 3 - std::min<std::size_t>(padding, 2);
+std::uint64_t payload_bytes(std::string_view mime, std::string_view data) {
+  if (is_text(mime)) return data.size();
+  auto const padding = data.ends_with("==") ? 2u : data.ends_with("=") ? 1u : 0u;
+  return data.size() / 4 * 3 - (data.size() >= 4 ? padding : 0);
 }
 
 bool display_store::keep(link::display shown) {
@@ -67,34 +67,33 @@ bool display_store::keep(link::display shown) {
   std::error_code problem;
   if (file) fs::rename(path.string() + ".new", path, problem);
   auto const is_written = file && !problem;
-  leave_out(shown, [&](auto const& part) { return is_written && part.data.size() <= defaults::inline_display; });
-  kept_.insert_or_assign(shown.index, std::move(shown));
+  take(std::move(shown), is_written);
   return is_written;
+}
+
+void display_store::take(link::display shown, bool is_written) {
+  auto& kept = kept_[shown.index];
+  for (auto const& part : kept.data) room_ += part.data.size();  // of the same one, which came before
+  leave_out(shown, [&](auto const& part) {
+    if (!is_written || part.data.size() > std::min(defaults::inline_display, room_)) return false;
+    room_ -= part.data.size();
+    return true;
+  });
+  kept = std::move(shown);
 }
 
 void display_store::load() {
   if (std::exchange(is_loaded_, true)) return;
   std::error_code problem;
-  for (auto const& entry : fs::directory_iterator(directory_, problem)) {
-    auto found = read_file(entry.path());
-    if (!found) continue;  // half written when the daemon died: the kernel sends it again
-    leave_out(*found, [](auto const& part) { return part.data.size() <= defaults::inline_display; });
-    kept_.insert_or_assign(found->index, std::move(*found));
-  }
+  if (!fs::exists(directory_, problem)) return;
+  for (std::uint64_t index = 0; index < defaults::displays_most; ++index)  // half written when the daemon died: the kernel sends it again
+    if (auto found = read_file(display_file(directory_, index))) take(std::move(*found), true);
 }
 
 std::vector<link::display> display_store::inline_ones() {
   load();
   std::vector<link::display> shown;
-  std::size_t left = defaults::inline_displays;
-  for (auto const& [index, each] : kept_) {
-    shown.push_back(each);
-    leave_out(shown.back(), [&](auto const& part) {
-      if (part.data.size() > left) return false;
-      left -= part.data.size();
-      return true;
-    });
-  }
+  for (auto const& [index, each] : kept_) shown.push_back(each);
   return shown;
 }
 
@@ -104,7 +103,7 @@ result<std::string> display_data(fs::path const& directory, std::uint64_t index,
   std::string there;
   for (auto const& part : found->data) {
     if (part.mime == mime)
-      return link::json_writer({}, part.data.size() + 64).text("mime", mime).text("data", part.data).number("bytes", size_of(part)).take();
+      return link::json_writer({}, part.data.size() + 64).text("mime", mime).text("data", part.data).number("bytes", payload_bytes(part.mime, part.data)).take();
     there += (there.empty() ? "" : ", ") + part.mime;
   }
   return fail(error_code::not_found,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/base/defaults.hpp"
 #include "actors/base/errors.hpp"
 #include "actors/link/messages.hpp"
 
@@ -22,15 +23,17 @@ class display_store {
 
   /// False: it could not be written (a full disk); the result says that it was left out.
   bool keep(link::display shown);
-  /// As a result shows them, ascending by index: of what is over inline_display or inline_displays only the size.
+  /// As a result shows them, ascending by index: of what is over inline_display, or beyond inline_displays in all, only the size.
   std::vector<link::display> inline_ones();
 
  private:
   void load();
+  void take(link::display shown, bool is_written);
 
   std::filesystem::path directory_;
   bool is_loaded_ = false;  // what an earlier incarnation kept was looked at
-  /// By index, data over inline_display left out; at most displays_most.
+  std::size_t room_ = defaults::inline_displays;  // bytes of data that kept_ may still hold
+  /// By index, without the data that a result does not show; at most displays_most.
   std::map<std::uint64_t, link::display> kept_;
 };
 
@@ -43,7 +46,7 @@ result<std::string> display_data(std::filesystem::path const& directory, std::ui
 /// A display as results and notifications show it: index, main, offset, data, metadata, omitted.
 std::string display_json(link::display const& shown);
 
-/// Bytes of what `data` stands for: base64 counts decoded.
-std::uint64_t size_of(link::display::part const& part);
+/// Bytes of what `data` of that type stands for: base64 counts decoded.
+std::uint64_t payload_bytes(std::string_view mime, std::string_view data);
 
 }  // namespace holdfast::core

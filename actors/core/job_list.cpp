@@ -4,13 +4,11 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/core/job_view.hpp"
-#include "actors/link/json_writer.hpp"
+#include "actors/core/list_page.hpp"
 
 namespace holdfast::core {
 
 namespace {
-
-bool matches(std::optional<std::string> const& wanted, std::string const& found) { return !wanted || *wanted == found; }
 
 /// A job of a dead kernel tells nobody of its end: it is looked for.
 storage::job_record as_it_is(context const& shared, session_key const& key, storage::job_record row) {
@@ -55,13 +53,7 @@ result<std::string> list(context const& shared, list_jobs const& what) {
     }
     if (page->size() < defaults::list_limit_most) break;
   }
-  link::json_writer out;
-  out.json("items", link::json_list(items, [](auto const& item) { return item; }));
-  if (has_more)
-    out.text("next", before.text);
-  else
-    out.null("next");
-  return out.take();
+  return list_json(items, has_more ? before.text : "");
 }
 
 }  // namespace holdfast::core

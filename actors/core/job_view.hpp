@@ -1,4 +1,4 @@
-// Jobs as rows, as the details of a notice, and in words. Pure but for alive(), which looks at one process.
+// Jobs as rows, as the details of a notice, and in words. Pure but for is_alive(), which looks at one process.
 #pragma once
 
 #include <string>

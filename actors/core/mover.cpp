@@ -20,8 +20,8 @@ constexpr cell_number expired_at_once =
 void mover::expire(storage::cell_record const& old, storage::changes& changes) const {
   changes.push_back(storage::expire_cell{old.session, old.number});
   auto const output = "output/" + std::to_string(old.session) + "/" + std::to_string(old.number);
-  if (old.output_bytes > 0) self_->send(shared_->files, remove_tree{shared_->path(output)});
-  if (old.displays > 0) self_->send(shared_->files, remove_tree{shared_->path(output + ".displays")});
+  self_->send(shared_->files, remove_tree{shared_->path(output)});
+  self_->send(shared_->files, remove_tree{shared_->path(output + ".displays")});
 }
 
 /// What lies beyond keep_cells or keep_cells_days, oldest first; looked at when a session has a new final cell.

@@ -11,20 +11,17 @@ namespace holdfast::core {
 /// Everything that is known once the spool has been read as if its frames had arrived.
 struct evidence {
   bool sent = false;           // execute was handed to this kernel's channel, or may have been
-  bool done = false;           // `done` is recorded, or was in the spool
   bool started = false;        // `started` is recorded, or was in the spool
   bool spool_readable = true;  // false: nothing can be excluded
   std::uint32_t requeues = 0;  // fresh kernels that the cell has been moved to so far
 };
 
 enum class fate : std::uint8_t {
-  recorded,  ///< its result is there: a normal one
   requeue,   ///< it cannot have started: a fresh kernel runs it
   lost,      ///< it started, or may have: effects unknown, never rerun
 };
 
 constexpr fate fate_of(evidence const& known) {
-  if (known.done) return fate::recorded;
   if (!known.sent) return fate::requeue;
   if (known.started || !known.spool_readable) return fate::lost;
   return known.requeues < defaults::requeues_most ? fate::requeue : fate::lost;

@@ -78,7 +78,7 @@ std::string ending_detail(text_facts const& facts) {
 }  // namespace
 
 std::string death_in_words(death_facts const& death) {
-  if (death.cause == "unresponsive") return "killed, as a cell did not end in time";
+  if (death.cause == "unresponsive") return "killed, as it did not respond in time";
   std::string text = "ended, the cause is unknown";
   if (death.signal)
     text = "killed by " + *death.signal;

@@ -103,7 +103,10 @@ void session_state::load(std::optional<storage::link_record> link) {
   for (auto& cell : unknown) {
     cell.row.status = storage::cell_status::lost;
     cell.row.finished_at = now_ms();
+    cell.row.output_bytes = std::max(cell.row.output_bytes, cell.output.total());
     auto facts = facts_of(cell);
+    cell.row.displays = static_cast<std::uint32_t>(facts.displays.size());
+    facts.row = cell.row;
     facts.death = death_facts{};
     facts.kernel.reset();
     cell.row.result = result_json(facts);
@@ -151,7 +154,7 @@ void session_state::on_call(session_call& call) {
         else if constexpr (std::is_same_v<request, read_display>)
           on_read_display(from, what);
         else if constexpr (std::is_same_v<request, list_variables>)
-          on_list_variables(from);
+          on_list_variables(from, what);
         else if constexpr (std::is_same_v<request, interrupt_cell>)
           on_interrupt(from, what);
         else if constexpr (std::is_same_v<request, get_session>)

@@ -1,10 +1,10 @@
 // Who is told what? Results as they stand, waiters, streams, lists and pages of output.
 #include <algorithm>
-#include <charconv>
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/core/key_json.hpp"
+#include "actors/core/list_page.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/core/text_of_cell.hpp"
 #include "actors/link/json_writer.hpp"
@@ -170,11 +170,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
 
 void session_state::on_list(reply_to const& from, list_cells const& what) {
   cell_number before = 0;
-  if (!what.after.empty()) {
-    auto const [end, problem] = std::from_chars(what.after.data(), what.after.data() + what.after.size(), before);
-    if (problem != std::errc{} || end != what.after.data() + what.after.size())
-      return answer_error(from, {error_code::invalid_params, "after must be a next of an earlier answer, found " + what.after, {}});
-  }
+  if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
   std::vector<std::string> rows;
   std::string next;
   while (next.empty()) {
@@ -204,13 +200,7 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
     }
     if (page->size() < defaults::list_limit_most) break;
   }
-  link::json_writer out;
-  out.json("items", link::json_list(rows, [](auto const& row) { return row; }));
-  if (next.empty() || next == "1")
-    out.null("next");
-  else
-    out.text("next", next);
-  answer_text(from, out.take());
+  answer_text(from, list_json(rows, next == "1" ? "" : next));
 }
 
 void session_state::on_read_output(reply_to const& from, read_output const& what) {

@@ -15,7 +15,8 @@ struct session_state::batch {
   struct changed_cell {
     storage::cell_record row;
     bool has_start = false;
-    bool has_result = false;
+
+    bool has_result() const { return storage::is_final(row.status); }
   };
   std::vector<changed_cell> cells;
   bool kernel_ended = false;
@@ -26,7 +27,7 @@ struct session_state::batch {
 
   bool is_recorded() const { return !cells.empty() || !jobs.empty() || notices; }
   bool has_start() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_start; }); }
-  bool has_result() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result; }); }
+  bool has_result() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result(); }); }
 
   changed_cell& of(live_cell const& cell) {
     for (auto& each : cells)

@@ -117,6 +117,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
   row.finished_at = now_ms();
   row.output_bytes = std::max(row.output_bytes, cell.output.total());
   auto facts = facts_of(cell);
+  row.displays = std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
   facts.row = row;
   facts.death = death_of(told.left, kernel_->ending);
   if (facts.kernel) {
@@ -134,8 +135,8 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
 
 void session_state::on_dead(kernel_dead told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  if (kernel_->row.epoch == 0 && !kernel_->ending && !closing) {
-    // It never said hello: nothing ran in it, and nothing is lost with it.
+  if (kernel_->row.epoch == 0 && kernel_->row.generation == 0 && !kernel_->ending && !closing) {
+    // It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
     auto const death = death_of(told.left, kernel_->ending);
     std::string text = "kernel " + told.kernel.text + " died while it started: " + death_in_words(death);
     if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;

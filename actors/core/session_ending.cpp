@@ -109,6 +109,8 @@ void session_state::finish_close() {
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", row_.number);
   self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(row_.number))});
   publish("session_closed", "{}");
+  for (auto const& each : std::exchange(job_waiters, {}))
+    answer_error(each.to, {error_code::not_found, "the session of job " + each.job.text + " was closed meanwhile", {}});
   for (auto const& to : std::exchange(close_waiters, {})) answer_text(to, row());
   shared->sessions.erase(row_.key);
   on_retire();

@@ -47,6 +47,7 @@ void session_state::on_live(kernel_live const& told) {
   kernel_->row = std::move(link);
   row_ = std::move(next);
   shared->move_later(row_.number);
+  settle_kept_jobs();  // those that outlived an earlier kernel and have ended since do not count
   if (notice) add_notice(std::move(*notice));
   publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + kernel_->row.reason + "\"}");
   advance();
@@ -88,6 +89,9 @@ void session_state::on_attached(kernel_attached const& told) {
       add_notice(std::move(*notice));
     }
   }
+  // Recorded or not: from now on a death is no failed start, and what it ran is looked for in its spool.
+  kernel_->row.epoch = told.epoch;
+  kernel_->row.process = told.process;
   kernel_->port = told.port;
   kernel_->attached = kernel_->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
@@ -113,7 +117,7 @@ void session_state::on_said(kernel_said told) {
 }
 
 /// The store did not take it: those who wait for a cell hear how it stands, and the same is tried again.
-void session_state::stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told) {
+void session_state::stall(news told) {
   for (auto& cell : cells)
     for (auto const& each : std::exchange(cell.waiters, {}))
       answer_current(cell, each.to, "what became of the cell could not be stored yet; it is kept and tried again");
@@ -182,7 +186,7 @@ bool session_state::record_batch(batch& changed) {
   storage::changes unit{storage::put_link{link}};
   for (auto const& each : changed.cells) {
     unit.push_back(storage::put_cell{each.row});
-    if (!each.has_result) unit.push_back(storage::erase_outbox{each.row.session, each.row.number});  // a final row takes it along
+    if (!each.has_result()) unit.push_back(storage::erase_outbox{each.row.session, each.row.number});  // a final row takes it along
   }
   for (auto const& each : changed.jobs) unit.push_back(storage::put_job{each});
   std::vector<storage::notice_record> told, made;
@@ -206,7 +210,7 @@ bool session_state::record_batch(batch& changed) {
   keep_jobs(changed.jobs);
   for (auto const& each : made) publish("notice", notice_json(each));
   for (auto& each : changed.cells) {
-    if (each.has_result) {
+    if (each.has_result()) {
       finish(std::move(each.row));
     } else if (auto* cell = find(each.row.number)) {
       each.row.output_bytes = cell->row.output_bytes;  // may have grown since the start
@@ -238,7 +242,7 @@ void session_state::take_background(batch& into, link::background const& frame) 
 
 void session_state::take_done(batch& into, link::done const& frame) {
   auto* cell = at_work(frame.cell, frame.generation);
-  if (cell == nullptr || into.of(*cell).has_result) {
+  if (cell == nullptr || into.of(*cell).has_result()) {
     log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text,
               frame.cell.text);
     return;
@@ -266,7 +270,6 @@ void session_state::take_done(batch& into, link::done const& frame) {
     into.kernel_ended = true;
   }
   row.result = result_json(facts);
-  changed.has_result = true;
 }
 
 /// A frame that cannot be read: if it was about a cell, the one in the foreground ends with an error of that name, without one the oldest
@@ -278,7 +281,7 @@ void session_state::take_unreadable(batch& into, said const& frame, unreadable c
   if (cell == nullptr || !is_out(*cell)) cell = cells.empty() ? nullptr : &cells.front();
   if (cell == nullptr || !is_out(*cell)) return;
   auto& changed = into.of(*cell);
-  if (changed.has_result) return;
+  if (changed.has_result()) return;
   auto& row = changed.row;
   row.status = storage::cell_status::error;
   row.finished_at = now_ms();
@@ -287,7 +290,6 @@ void session_state::take_unreadable(batch& into, said const& frame, unreadable c
   facts.error = link::cell_error{"bad_frame", "the kernel's " + why.type + " could not be read: " + why.reason, {}};
   facts.notices = into.ride(*this);
   row.result = result_json(facts);
-  changed.has_result = true;
 }
 
 void session_state::on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text) {

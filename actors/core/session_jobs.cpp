@@ -42,8 +42,9 @@ bool session_state::take_job_frame(batch& into, link::from_kernel const& what) c
 /// A kernel runs its user's code: an id that is known already, in whatever session, is no new job.
 void session_state::take_job_started(batch& into, link::job_started const& frame) const {
   auto const known = shared->stores->job(frame.job);
-  if (running_job(into, frame.job) != nullptr || !known || *known) return;
-  if (jobs.size() + into.jobs.size() >= defaults::live_jobs_most) {
+  if (find_job(into.jobs, frame.job) != into.jobs.end() || !known || *known) return;
+  auto const ended = std::count_if(into.jobs.begin(), into.jobs.end(), [](auto const& each) { return storage::has_ended(each.state); });
+  if (jobs.size() + into.jobs.size() - static_cast<std::size_t>(ended) >= defaults::live_jobs_most) {
     log::warn("job-not-recorded", "session {} has {} running jobs; {} is not recorded", row_.number, jobs.size(), frame.job.text);
     return;
   }
@@ -68,7 +69,12 @@ void session_state::take_job_finished(batch& into, link::job_finished const& fra
   if (frame.read) return;
   auto notice = make_notice("job_finished", end_in_words(*row), {}, {*row});
   row->notice = notice.notice;
-  into.notices_of(*this).push_back(std::move(notice));
+  auto& waiting = into.notices_of(*this);
+  if (waiting.size() >= defaults::notices_most) {  // job.list still has what is not told
+    auto const oldest = std::find_if(waiting.begin(), waiting.end(), [](auto const& each) { return each.kind == "job_finished"; });
+    if (oldest != waiting.end()) waiting.erase(oldest);
+  }
+  waiting.push_back(std::move(notice));
 }
 
 void session_state::take_jobs_read(batch& into, link::jobs_read const& frame) const {

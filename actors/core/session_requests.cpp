@@ -1,5 +1,6 @@
 // What is asked of the kernel beside its cells, and of what a cell left in files: variables, displays. Each asker hears exactly once.
 #include "actors/base/clock.hpp"
+#include "actors/core/list_page.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -41,20 +42,22 @@ void session_state::refuse_asked(bool all) {
   }
 }
 
-void session_state::on_list_variables(reply_to const& from) {
+void session_state::on_list_variables(reply_to const& from, list_variables const& what) {
+  std::uint64_t after = 0;
+  if (!read_position(what.after, after)) return answer_error(from, not_a_next(what.after));
   if (!kernel_) return answer_text(from, R"({"items":[],"next":null})");
   if (!cells.empty())
     return answer_error(from, {error_code::busy,
                                "session " + row_.key.session + " is busy with cell " + cells.front().row.cell.text +
                                    "; its variables can be listed when it is idle",
                                {}});
-  ask_kernel({{}, "variables", {}}, [this, from](result<link::answered> answer) {
+  ask_kernel({{}, "variables", {}, {{"after", after}, {"limit", what.limit}}}, [this, from](result<link::answered> answer) {
     if (!answer) return answer_error(from, std::move(answer.error()));
     // The rows are the kernel's own words: read and written anew, so that only what is described is passed on.
-    auto rows = link::variables_of(answer->body);
-    if (!rows) return answer_error(from, {error_code::unreachable, "the kernel's answer could not be read: " + rows.error(), {}});
+    auto const found = link::variables_of(answer->body);
+    if (!found) return answer_error(from, {error_code::unreachable, "the kernel's answer could not be read: " + found.error(), {}});
     link::json_writer out;
-    out.json("items", link::json_list(*rows, [](link::variable const& each) {
+    out.json("items", link::json_list(found->rows, [](link::variable const& each) {
                link::json_writer row;
                row.text("name", each.name).text("type", each.type);
                if (each.bytes)
@@ -63,7 +66,7 @@ void session_state::on_list_variables(reply_to const& from) {
                  row.null("bytes");
                return row.text("preview", each.preview).take();
              }));
-    answer_text(from, out.null("next").take());
+    answer_text(from, (found->next ? out.text("next", std::to_string(*found->next)) : out.null("next")).take());
   });
 }
 

@@ -1,6 +1,7 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
-// accept (may a cell run?), frames (what did its kernel say?), jobs (what became of what a cell started?), death (what is lost?), ending (reset, close, stop), answers (who is told
-// what?). Everything is recorded in `boot` first, then told. Runs on the multiplexer thread.
+// accept (may a cell run?), frames (what did its kernel say?), jobs (what became of what a cell started?), requests (what is asked
+// beside cells?), death (what is lost?), ending (reset, close, stop), answers (who is told what?). Everything is recorded in `boot`
+// first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -69,6 +70,9 @@ struct session_kernel {
   bool was_tried = false;            // in this incarnation: it was attached, or could not be
 };
 
+/// What a kernel told and the store may not take.
+using news = std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed>;
+
 struct session_state final : session_face {
   session_state(caf::io::broker* broker, shared_context context, storage::session_record record, bool fresh);
 
@@ -85,7 +89,7 @@ struct session_state final : session_face {
   cell_number last_number = 0;
   std::vector<reply_to> reset_waiters, stop_waiters, close_waiters;
   /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
-  std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> stalled;
+  news stalled;
   std::optional<steady_time> store_retry_at;
   std::optional<steady_time> dispatch_retry_at;  // the first cell waits for the store
   bool closing = false;        // no call but close is taken any more
@@ -208,7 +212,7 @@ struct session_state final : session_face {
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);
   storage::cell_record settled(live_cell& cell, kernel_dead const& told, std::vector<storage::notice_record> const& riding) const;
-  void stall(std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed> told);
+  void stall(news told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
@@ -230,7 +234,7 @@ struct session_state final : session_face {
   void ask_kernel(link::request what, std::function<void(result<link::answered>)> then);
   void on_answered(link::answered answer);
   void refuse_asked(bool all);
-  void on_list_variables(reply_to const& from);
+  void on_list_variables(reply_to const& from, list_variables const& what);
   void on_read_display(reply_to const& from, read_display const& what);
 
   // session_answers.cpp

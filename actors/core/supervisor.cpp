@@ -10,31 +10,18 @@
 #include "actors/base/caf.hpp"
 #include "actors/base/clock.hpp"
 #include "actors/core/job_list.hpp"
+#include "actors/core/list_page.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/mover.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/status.hpp"
 #include "actors/env/messages.hpp"
-#include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
 
 namespace {
 
 using std::chrono::steady_clock;
-
-/// Items as `{items, next}`; `next` is null at the end.
-std::string page_json(std::vector<std::string> const& items, std::string const& next) {
-  link::json_writer out;
-  out.json("items", link::json_list(items, [](auto const& item) { return item; }));
-  if (next.empty())
-    out.null("next");
-  else
-    out.text("next", next);
-  return out.take();
-}
-
-bool matches(std::optional<std::string> const& wanted, std::string const& found) { return !wanted || *wanted == found; }
 
 struct supervisor_state {
   supervisor_state(caf::io::broker* broker, shared_context context)
@@ -107,11 +94,11 @@ struct supervisor_state {
         auto const* face = loaded == shared->sessions.end() ? nullptr : loaded->second.face;
         if (!matches(what.state, face ? face->state() : "new")) continue;
         items.push_back(face ? face->row() : stored_row(record));
-        if (items.size() == what.limit) return answer_text(from, page_json(items, before > 1 ? std::to_string(before) : ""));
+        if (items.size() == what.limit) return answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
       }
       if (page->size() < defaults::list_limit_most) break;
     }
-    answer_text(from, page_json(items, ""));
+    answer_text(from, list_json(items, ""));
   }
 
   std::string stored_row(storage::session_record const& record) const {
@@ -143,11 +130,11 @@ struct supervisor_state {
       if (!what.after.empty() && view.kernel.text >= what.after) continue;
       if (!matches(what.owner, view.key.owner) || !matches(what.child, view.key.child)) continue;
       if (!matches(what.session, view.key.session) || !matches(what.state, view.state())) continue;
-      if (items.size() == what.limit) return answer_text(from, page_json(items, last));
+      if (items.size() == what.limit) return answer_text(from, list_json(items, last));
       items.push_back(view.to_json());
       last = view.kernel.text;
     }
-    answer_text(from, page_json(items, ""));
+    answer_text(from, list_json(items, ""));
   }
 
   void on_stop(reply_to const& from, stop_kernel const& what) {

@@ -1,12 +1,12 @@
 #include "actors/core/text_facts.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
+#include "actors/core/display_store.hpp"
 #include "actors/core/own_json.hpp"
 
 namespace holdfast::core {
@@ -42,20 +42,6 @@ storage::cell_status status_of(std::string_view word) {
   return storage::cell_status::queued;
 }
 
-/// Whether a payload of this type travels as it is; all others travel as base64.
-bool is_text(std::string_view mime) {
-  constexpr std::array<std::string_view, 4> others = {"image/svg+xml", "application/json", "application/javascript", "application/xml"};
-  return mime.starts_with("text/") || std::find(others.begin(), others.end(), mime) != others.end();
-}
-
-std::uint64_t payload_bytes(std::string_view mime, json::value const& payload) {
-  if (!payload.is_string()) return 0;
-  auto const text = std::string_view(payload.get_string());
-  if (is_text(mime)) return text.size();
-  auto const padding = text.ends_with("==") ? 2u : text.ends_with("=") ? 1u : 0u;
-  return text.size() / 4 * 3 - (text.size() >= 4 ? padding : 0);
-}
-
 /// Its richest form: the first that is not plain text, of those that are attached if there is one.
 display_facts display_of(json::object const& object) {
   display_facts display;
@@ -67,7 +53,7 @@ display_facts display_of(json::object const& object) {
     display.attached = attached;
   };
   if (auto const* data = object_in(object, "data"))
-    for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), each.value()), true);
+    for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), text(*data, each.key())), true);
   for_each_in(object, "omitted", [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false); });
   return display;
 }

@@ -43,11 +43,13 @@ method get_method() {
 method variables_method() {
   return {.name = "session.variables",
           .sentence = "Lists the variables of the session's kernel; none when it has no kernel.",
-          .params = with_session({}),
+          .params = with_session({limit_param(), after_param()}),
           .result = {"variable", true, "the variables, in the order of their first assignment"},
           .errors = {error_code::not_found, error_code::busy, error_code::unreachable},
           .examples = {{"{}", R"({"items": [], "next": null})"}},
-          .build = [](arguments const& given) { return to_session(given, list_variables{}); }};
+          .build = [](arguments const& given) {
+            return to_session(given, list_variables{static_cast<std::size_t>(given.integer("limit")), given.text("after")});
+          }};
 }
 
 method reset_method() {

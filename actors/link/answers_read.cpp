@@ -37,22 +37,23 @@ job_page read_job_page(json_fields& in, std::string& problem) {
   return page;
 }
 
-std::vector<variable> read_variables(json_fields& in, std::string& problem) {
-  std::vector<variable> rows;
+variable_list read_variables(json_fields& in, std::string& problem) {
+  variable_list list;
   each_object(in, "rows", problem, [&](json_fields& item) {
     auto name = item.text("name");
     auto type = item.text("type");
     auto const bytes = item.optional_integer("bytes");
-    rows.push_back({std::move(name), std::move(type), bytes, item.text("preview")});
+    list.rows.push_back({std::move(name), std::move(type), bytes, item.text("preview")});
   });
-  return rows;
+  list.next = in.optional_integer("next");
+  return list;
 }
 
 }  // namespace
 
 tl::expected<job_page, std::string> job_page_of(std::string_view body) { return read_body(body, "page", read_job_page); }
 
-tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body) {
+tl::expected<variable_list, std::string> variables_of(std::string_view body) {
   return read_body(body, "answer to variables", read_variables);
 }
 

@@ -137,12 +137,16 @@ struct answered {
   std::string body;  // the whole payload: a JSON object as text, with the fields of that request's answer
 };
 
-/// A row of the answer to `variables`.
+/// The answer to `variables`.
 struct variable {
   std::string name;
   std::string type;
   std::optional<std::int64_t> bytes;  // none: it could not be told
   std::string preview;
+};
+struct variable_list {
+  std::vector<variable> rows;
+  std::optional<std::int64_t> next;  // the `after` of those behind; none: there are none
 };
 
 /// A process group that a cell started; it runs until job_finished tells of its end.
@@ -265,8 +269,8 @@ tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payloa
 tl::expected<from_nursery, std::string> parse_from_nursery(std::string_view payload);
 tl::expected<to_kernel, std::string> parse_to_kernel(std::string_view payload);
 tl::expected<to_nursery, std::string> parse_to_nursery(std::string_view payload);
-/// Reads the rows in the body of an answer to `variables`.
-tl::expected<std::vector<variable>, std::string> variables_of(std::string_view body);
+/// Reads the body of an answer to `variables`.
+tl::expected<variable_list, std::string> variables_of(std::string_view body);
 /// Reads the body of an answer to `job_output`.
 tl::expected<job_page, std::string> job_page_of(std::string_view body);
 /// Reads the contents of an exit file: the fields of `exited` without a type.

@@ -73,10 +73,11 @@ struct parser {
                         std::vector<std::string_view> words) {
     command->add_option(name, field, "only these, one of: " + joined(words))->type_name(type)->check(one_of(words));
   }
-  void add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {
+  CLI::App* add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {
     auto* command = add(name, what, examples);
     add_scope(command, where);
     command->add_option("SESSION", where.session, "the same as -s SESSION")->type_name("");
+    return command;
   }
 
   parser();
@@ -161,7 +162,8 @@ void parser::add_list_commands() {
   add_words(c, "--state", sessions.state, "STATE", front::session_states());
   add_limit(c, sessions.limit);
   add_session_command("session", "show a session", help::session_examples, session.where);
-  add_session_command("variables", "list the variables of a session's kernel", help::variables_examples, variables_of.where);
+  c = add_session_command("variables", "list the variables of a session's kernel", help::variables_examples, variables_of.where);
+  add_limit(c, variables_of.limit);
   add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples,
                       reset.where);
   add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);

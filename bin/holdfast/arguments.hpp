@@ -87,6 +87,7 @@ struct display_arguments {
 };
 struct variables_arguments {
   scope where;
+  std::int64_t limit = 100;
 };
 struct jobs_arguments {
   std::optional<std::string> owner, session, state;

@@ -33,14 +33,19 @@ struct start_plan {
   unique_fd null, log;
 };
 
+/// A daemon that bears the mark of a kernel or of a job would be ended with it.
+bool bears_mark(std::string_view variable) {
+  auto const name = variable.substr(0, variable.find('='));
+  return name == "HOLDFAST_KERNEL" || name == "HOLDFAST_JOB" || name == "HOLDFAST_KEEP";
+}
+
 result<start_plan> make_plan(std::filesystem::path const& home) {
   start_plan plan;
   plan.words = {"holdfast", "--home", home.string(), "serve", "--ready-fd", std::to_string(ready_fd)};
   for (auto& word : plan.words) plan.argv.push_back(word.data());
   plan.argv.push_back(nullptr);
   for (auto** variable = environ; *variable; ++variable) {
-    // A daemon that bears a kernel's mark would be ended with that kernel.
-    if (std::strncmp(*variable, "HOLDFAST_KERNEL=", 16) != 0) plan.env.push_back(*variable);
+    if (!bears_mark(*variable)) plan.env.push_back(*variable);
   }
   plan.env.push_back(nullptr);
   plan.null = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));

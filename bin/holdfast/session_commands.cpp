@@ -40,7 +40,7 @@ int execute(settings const& here, close_arguments const& given) {
 }
 
 int execute(settings const& here, variables_arguments const& given) {
-  boost::json::object params;
+  boost::json::object params{{"limit", given.limit}};
   given.where.add_to(params);
   return ask_list(here, "session.variables", params, "variables", variable_headings(), variable_row);
 }

@@ -142,7 +142,7 @@ TEST_CASE("a cell that was killed at its deadline says that the state is gone") 
   facts.death = death_facts{"unresponsive", {}, {}, {}};
 
   CHECK(first_line(result_text(facts, roomy)) ==
-        "[state lost: kernel killed, as a cell did not end in time. Variables and imports are gone; define them again.]");
+        "[state lost: kernel killed, as it did not respond in time. Variables and imports are gone; define them again.]");
 }
 
 TEST_CASE("the first cell after a death names it once, before everything else") {

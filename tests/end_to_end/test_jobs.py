@@ -6,6 +6,7 @@ import unittest
 from holdfast_test import processes
 from holdfast_test.cases import DaemonCase
 from holdfast_test.client import RpcError
+from holdfast_test.daemon import binary
 from holdfast_test.waiting import wait_until
 
 # The leader and a child that ignores TERM: only the end of the whole group ends both.
@@ -203,6 +204,16 @@ class NoticeTest(JobCase):
         self.assertEqual(self.daemon.call("notice.list")["items"], [])
         self.assertEqual(self.daemon.run("1")["notices"], [])
 
+    def test_finishes_without_end_are_told_by_so_many_notices_and_no_more(self):
+        self.daemon.run(
+            "import os, time\nfor n in range(6):\n    jobs = [run('true') for n in range(50)]\n"
+            "    while any(os.path.exists('/proc/%d' % j.pid) for j in jobs): time.sleep(0.01)"
+        )
+
+        wait_until(lambda: self.jobs() and not self.jobs(state="running"), "the end of all jobs")
+
+        self.assertEqual(len(self.of_kind(self.daemon.run("1"), "job_finished")), 64)
+
     def test_reading_it_later_withdraws_the_notice(self):
         self.start_and_end_job()
         client, pending = self.daemon.start_cell("j.poll()\nprint('read', flush=True)\nimport time\ntime.sleep(600)", "reading")
@@ -268,6 +279,20 @@ class SurvivalTest(JobCase):
         stopped = self.daemon.call("job.stop", job=row["job"])
         self.assertEqual(stopped["state"], "stopped")
         processes.wait_gone(leader)
+
+    def test_a_daemon_that_a_job_starts_is_not_part_of_it(self):
+        other = self.daemon.directory / "other"
+        code = f"j = run({binary()!r}, '--home', {str(other)!r}, 'run', '1', keep=True)\nj.wait()\nrun('sleep', '600', keep=True)\nj.id"
+        self.assert_ok(self.daemon.run(code))
+        daemon = processes.identify(int((self.daemon.command("--home", str(other), "status", "--pid")).stdout))
+        self.daemon.call("session.reset")
+
+        for row in self.daemon.call("job.list")["items"]:
+            self.daemon.call("job.stop", job=row["job"])
+
+        self.assertTrue(processes.is_alive(daemon))
+        self.assertEqual(self.daemon.command("--home", str(other), "stop").returncode, 0)
+        processes.wait_gone(daemon)
 
     def test_the_end_of_a_kept_one_is_seen_though_its_exit_code_is_not(self):
         row = self.start_job(SLEEP.format(", keep=True"))

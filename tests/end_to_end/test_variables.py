@@ -44,6 +44,20 @@ class VariablesTest(DaemonCase):
         self.assertEqual(refused.exception.code, 1004)
         self.assertIn("c1", refused.exception.message)
 
+    def test_many_names_come_in_pages(self):
+        self.daemon.run("for n in range(1100): globals()['v%d' % n] = n")
+
+        names, after = [], None
+        while after is not None or not names:
+            page = self.daemon.call("session.variables", limit=1000, **({} if after is None else {"after": after}))
+            names += [row["name"] for row in page["items"]]
+            after = page["next"]
+
+        self.assertEqual([name for name in names if name != "n"], ["v%d" % n for n in range(1100)])
+        with self.assertRaises(RpcError) as refused:
+            self.daemon.call("session.variables", after="x")
+        self.assertEqual(refused.exception.code, -32602)
+
     def test_a_session_without_a_kernel_has_none(self):
         self.daemon.run("x = 1")
         self.daemon.call("session.reset")

@@ -70,13 +70,18 @@ class VariablesTest(NurseryTest):
         done = self.kernel.run('after')
         self.assertEqual((done['value'], done['stdout']['head']), ("['after']", ''))
 
-    def test_thousands_of_names_are_bounded_and_counted(self):
+    def test_thousands_of_names_come_in_pages(self):
         self.kernel.run('for n in range(2500): globals()["v%d" % n] = "x" * 10000')
 
         answer = self.kernel.ask('variables')
 
-        self.assertEqual((len(answer['rows']), answer['omitted']), (1000, 1501))
+        self.assertEqual((len(answer['rows']), answer['next']), (1000, 1000))
         self.assertEqual(answer['rows'][999]['name'], 'v998')
+        answer = self.kernel.ask('variables', after=2400, limit=10)
+        self.assertEqual(([row['name'] for row in answer['rows']], answer['next']), (['v%d' % n for n in range(2399, 2409)], 2410))
+        answer = self.kernel.ask('variables', after=2500)
+        self.assertEqual(([row['name'] for row in answer['rows']], answer['next']), (['v2499'], None))
+        self.assertEqual(self.kernel.ask('variables', after=-1)['error']['kind'], 'failed')
 
     def test_it_is_refused_while_a_cell_runs(self):
         marker = os.path.join(self.home, 'go')

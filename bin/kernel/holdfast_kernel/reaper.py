@@ -117,10 +117,11 @@ def exit_record(ending, status, oom):
     child = ending.child
     record = {'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time}
     record.update(cause_of(status))
-    if oom.has_grown(time.monotonic()) and record['signal'] == 'SIGKILL' and child.note is None:
-        record['cause'] = 'oom'
+    ran_out = oom.has_grown(time.monotonic())
     if child.note is not None:
-        record['note'] = child.note
+        record.update(cause='unresponsive', note=child.note)
+    elif ran_out and record['signal'] == 'SIGKILL':
+        record['cause'] = 'oom'
     record.update(log_tail=_log_tail(child.directory), rest=ending.rest, ended=ending.ended, at=int(time.time() * 1000))
     return record
 

@@ -127,3 +127,11 @@ def text_field(message, name, longest=4096):
     if type(value) is not str or not value or len(value) > longest or '\0' in value:
         raise Refused('failed', 'request: %s is no text of 1 to %d characters' % (name, longest))
     return value
+
+
+def whole_number_field(message, name, fallback):
+    """A field that has to be a whole number from 0 on, if it is there; Refused otherwise."""
+    value = message.get(name, fallback)
+    if type(value) is not int or value < 0:
+        raise Refused('failed', 'request: %s is no whole number' % name)
+    return value

@@ -1,15 +1,16 @@
 """What a kernel does on request, and by itself at the end of its grace."""
 
-from . import cloning, restoring, saving, variables
+from . import cloning, limits, restoring, saving, variables
 from .namespace import with_builtins
-from .requests import Refused, Request, text_field
+from .requests import Refused, Request, text_field, whole_number_field
 
 
 def register(kernel, namespace, spec, log):
     def between_cells(what, act):
         kernel.requests.serve(what, lambda message: with_builtins(lambda: act(message)), True)
 
-    between_cells('variables', lambda _message: variables.rows_of(namespace))
+    between_cells('variables', lambda message: variables.rows_of(
+        namespace, whole_number_field(message, 'after', 0), whole_number_field(message, 'limit', limits.VARIABLES)))
     between_cells('snapshot', lambda message: saving.save(namespace, text_field(message, 'path')))
     between_cells('restore', lambda message: restoring.restore(namespace, text_field(message, 'path')))
     between_cells('fork', lambda message: cloning.clone(kernel, spec, namespace, log, message))

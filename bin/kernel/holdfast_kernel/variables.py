@@ -9,11 +9,15 @@ import sys
 from . import forking, limits, namespace as names, values
 
 
-def rows_of(namespace):
-    """{rows[{name, type, bytes, preview}], omitted}: the oldest names first, at most VARIABLES of them."""
-    found = names.users(namespace)
+def rows_of(namespace, after=0, most=limits.VARIABLES):
+    """{rows[{name, type, bytes, preview}], next}: the oldest names first, those behind the first `after`, at most `most` of them.
+
+    `next` is the `after` of the names behind these, None if there are none."""
+    everything = names.users(namespace)
+    end = after + min(most, limits.VARIABLES)
+    found = everything[after:end]
     rows = [{'name': name[:limits.VARIABLE_NAME], 'type': names.type_name(value)[:limits.VARIABLE_NAME], 'bytes': None, 'preview': ''}
-            for name, value in found[:limits.VARIABLES]]
+            for name, value in found]
 
     def work(item):
         value = found[item][1]
@@ -26,7 +30,7 @@ def rows_of(namespace):
             rows[item]['bytes'], rows[item]['preview'] = json.loads(result)
 
     forking.each(len(rows), work, done, limits.VARIABLE_SECONDS, limits.VARIABLES_SECONDS)
-    return {'rows': rows, 'omitted': len(found) - len(rows)}
+    return {'rows': rows, 'next': end if end < len(everything) else None}
 
 
 def _size(value):
