@@ -1,7 +1,7 @@
 """One execute from its arrival to its `done`; and to which of them the running code belongs.
 
 A contextvar labels code with its execution: it is set before a cell's code and before each step of a cell that awaits, and what a cell
-starts on the loop inherits it. Threads begin without a label.
+starts on the loop inherits it, as threads do (thread_labels.py).
 """
 
 from contextvars import ContextVar

@@ -91,7 +91,7 @@ class Kernel:
 
     def notify_output(self):
         """Output is there to be sent; called under the output's lock, from any thread."""
-        if self._thread.is_driving:
+        if self._thread.is_driving or self._executing is None:  # the owner sleeps, perhaps
             self._thread.wake()
 
     # Cells, on the main thread.
@@ -228,6 +228,7 @@ class Kernel:
         if lost:
             self._check_descriptors()
         if not self._queue and self._executing is None:  # else the cell's own frames, or _drive, carry output and ack
+            self._output.rearm()
             self._pump.pump(limits.OUTPUT_WINDOW)
             self._link.flush()
             self._pump.watch_pipes()

@@ -10,7 +10,7 @@ import time
 import types
 
 from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, serving,
-               sockets, system)
+               sockets, system, thread_labels)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -29,6 +29,7 @@ _OOM_SCORE_ADJ = 500
 _present = []  # the Kernel of this process, if it is one
 
 inspecting.install()
+thread_labels.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
 import_hooks.after_import('matplotlib.pyplot', figures.on_pyplot)
 import_hooks.after_import('IPython.display', lambda module: setattr(module, 'display', builtins.display))

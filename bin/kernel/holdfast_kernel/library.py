@@ -40,6 +40,7 @@ import stat  # noqa: F401
 import struct  # noqa: F401
 import subprocess  # noqa: F401
 import sys  # noqa: F401
+import threading  # noqa: F401
 import time  # noqa: F401
 import traceback  # noqa: F401
 import types  # noqa: F401
