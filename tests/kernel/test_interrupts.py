@@ -111,6 +111,22 @@ class InterruptTest(NurseryTest):
         self.interrupt(cell)
         self.assertEqual(self.kernel.connection.wait_for('done')['status'], 'interrupted')
 
+    def test_a_sigint_that_a_cell_blocked_or_took_by_other_means_reaches_the_next_one(self):
+        for code in ('import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])',
+                     'import signal\nsignal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())',
+                     'import ctypes, signal\nctypes.CDLL(None).signal(signal.SIGINT, ctypes.c_void_p(1)) is None',
+                     'import faulthandler, signal\nfaulthandler.register(signal.SIGINT)',
+                     'import signal, _signal\nsignal.pthread_kill = signal.pthread_sigmask = _signal.signal = _signal.pthread_sigmask = None\n'
+                     'signal.SIGINT = 3'):
+            self.assertEqual(self.kernel.run(code)['status'], 'ok', code)
+            for awaiting in (False, True):
+                done = self.kernel.run('import time, asyncio\n' + ('await asyncio.sleep(60)' if awaiting else 'time.sleep(60)'), timeout_ms=100)
+                self.assertEqual((done['status'], done.get('kernel_ended')), ('timeout', None), (code, done))
+
+    def test_a_sigint_that_waits_behind_a_mask_meets_no_later_cell(self):
+        self.kernel.run('import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nos.kill(os.getpid(), signal.SIGINT)')
+        self.assertEqual(self.kernel.run('sum(range(1000))')['value'], '499500')
+
     def test_many_interrupts_of_a_printing_cell_break_nothing(self):
         for round_ in range(40):
             cell = self.kernel.execute('while True: print(%d)' % round_)

@@ -6,8 +6,8 @@ the cell's task is cancelled. Other kernel code: the interrupt is pending; it is
 (`leave_kernel`), and the link thread sends the signal again until it was delivered.
 """
 
-import _signal
-import signal
+# Bound here: a cell may replace them.
+from _signal import SIG_UNBLOCK, SIGINT, pthread_kill, pthread_sigmask as set_mask, signal as set_handler
 from _thread import get_ident
 
 from . import limits
@@ -15,6 +15,7 @@ from .execution import current
 
 CELL_PREFIX = '<cell '
 PACKAGE = __name__.rpartition('.')[0]
+_SIGINT_ALONE = (SIGINT,)
 _CELL, _LOOP, _KERNEL = 'cell', 'loop', 'kernel'  # whose frame was met
 _doors = set()  # code objects of the kernel's functions in which KeyboardInterrupt may be raised
 _turns = set()  # code objects of the kernel's functions that run the event loop
@@ -47,9 +48,9 @@ class Interrupts:
         self.forked = False
 
     def install(self):
-        """Makes SIGINT ours, again before each cell."""
-        if _signal.getsignal(_signal.SIGINT) != self.handle:
-            _signal.signal(_signal.SIGINT, self.handle)
+        """Makes SIGINT ours, again before each cell: one may have taken its handler, also behind Python's back, or blocked it."""
+        set_handler(SIGINT, self.handle)
+        set_mask(SIG_UNBLOCK, _SIGINT_ALONE)
 
     def begin(self, execution):
         self.pending = None
@@ -73,7 +74,7 @@ class Interrupts:
 
     def retry(self):
         """Sends the signal; again if it has not reached its cell yet."""
-        signal.pthread_kill(self._main, signal.SIGINT)
+        pthread_kill(self._main, SIGINT)
 
     def handle(self, _number, frame):
         if self.forked:
