@@ -183,16 +183,6 @@ class NurseryBehaviourTest(NurseryTest):
         self.assertEqual(sum(path.startswith('socket:') for path in own), 2, own)
         self.assertEqual(sum(path.startswith('pipe:') for path in own), 2, own)
 
-    def test_preloaded_modules_are_there(self):
-        self.nursery.send({'type': 'shutdown'})
-        self.wait_until(lambda: not self.is_alive(self.nursery_pid), 'the nursery ends')
-        done = self.launch(dict(self.nursery_config(), preload=['decimal']))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.nursery_state = None
-        self.connect_nursery()
-        self.pids.append(self.nursery_pid)
-        self.assertEqual(self.spawn().run('import sys\n"decimal" in sys.modules')['value'], 'True')
-
     def test_a_death_that_nobody_heard_of_is_told_after_a_reconnect(self):
         kernel = self.spawn()
         self.nursery.close()

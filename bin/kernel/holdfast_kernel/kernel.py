@@ -57,10 +57,12 @@ class Kernel:
         self._outbox = Outbox(self._thread, lambda: self._link.flush())
         jobs.use(self._outbox, lambda: self._delivery, self.requests)
 
-    def serve(self, link):
-        """Serves until this kernel ends; does not return."""
+    def serve(self, link, first=None):
+        """Serves until this kernel ends; does not return. `first`: a Request that nobody made, before all else."""
         self.use_link(link)
         self._thread.start()
+        if first is not None:
+            self._outcome_of(first)
         while True:
             self.turn(None)
 
@@ -73,7 +75,9 @@ class Kernel:
         """Runs the cells that wait, then waits for events and serves them: `patience` seconds at most, or None."""
         while self._queue or self.requests.waiting:
             if self.requests.waiting:  # they came first: later they would have been refused
-                self._run_request(self.requests.waiting.popleft())
+                request = self.requests.waiting.popleft()
+                self.requests.finish(request, *self._outcome_of(request))
+                self._link.flush()
             else:
                 self._run(self._queue.popleft())
         if self._background:
@@ -134,10 +138,6 @@ class Kernel:
             self._link.drop('a cell closed its descriptor')
         self._link.flush()
         self._unchecked += 1
-
-    def _run_request(self, request):
-        self.requests.finish(request, *self._outcome_of(request))
-        self._link.flush()
 
     def _outcome_of(self, request):
         """In a cell's place: interrupted at its deadline, the link served meanwhile, the kernel ended if that does not help."""

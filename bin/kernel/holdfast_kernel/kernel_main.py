@@ -9,8 +9,8 @@ import sys
 import time
 import types
 
-from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, serving,
-               sockets, system, thread_labels)
+from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, preloading,
+               serving, sockets, system, thread_labels)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -20,6 +20,7 @@ from .journal import Journal
 from .kernel import Kernel
 from .link import Link
 from .output import Output
+from .requests import Request
 from .shell import Shell
 from .spool import Spool
 from .streams import Streams
@@ -62,11 +63,14 @@ def _become_kernel(spec, listener, pipes, own_log):
     kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']))
     os.register_at_fork(after_in_child=_on_fork_in_child)
     _present.append(kernel)
+    preloading.reseed()
+    first = Request('preload', {'what': 'preload'}, lambda _message: preloading.import_left(own_log)) if preloading.left else None
     while True:
         try:
-            kernel.serve(link)
+            kernel.serve(link, first)
         except cloning.Became as became:
             kernel, link = _become_clone(became)
+            first = None
             _present.append(kernel)
 
 

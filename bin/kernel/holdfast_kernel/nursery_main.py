@@ -4,12 +4,11 @@ The first process waits until the nursery listens and exits 0, or prints one lin
 gone without a word, as after a SIGKILL.
 """
 
-import importlib
 import json
 import os
 import sys
 
-from . import failpoints, handshake, kernel_main, limits, log, sockets, system, warming
+from . import failpoints, handshake, kernel_main, limits, log, preloading, sockets, system, warming
 from .link import Link
 from .nursery import Nursery
 from .window import Window
@@ -27,7 +26,7 @@ def main(user_umask):
     system.user_umask = user_umask
     try:
         config = _checked(json.loads(sys.stdin.buffer.read().decode('utf-8')))
-        _import_all(config['preload'])
+        preloading.import_all(config['preload'])
         listener = sockets.listen(config['directory'], 'nursery.sock', replace=True)
     except Exception as error:
         _fail('cannot start nursery: %s: %s' % (type(error).__name__, error))
@@ -75,14 +74,6 @@ def _checked(config):
         raise _BadConfig('preload is no list of module names')
     failpoints.parse(config.get('failpoints') or '')
     return config
-
-
-def _import_all(preload):
-    for name in preload:
-        try:
-            importlib.import_module(name)
-        except BaseException as error:
-            raise _BadConfig('cannot preload %s: %s: %s' % (name, type(error).__name__, error))
 
 
 def _serve(config, listener, writer):

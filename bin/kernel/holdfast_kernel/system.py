@@ -21,6 +21,7 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 _SYS_PIDFD_SEND_SIGNAL = 424
 _SYS_PIDFD_OPEN = 434
 _SYS_CLOSE_RANGE = 436
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 _EFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
@@ -57,6 +58,11 @@ def _checked(result):
 
 def become_subreaper():
     _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+
+
+def die_with_parent():
+    """A SIGKILL comes when the thread that forked this process ends."""
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
 
 
 def pidfd_open(pid):
