@@ -182,11 +182,21 @@ def _use_environment(spec, is_clone):
         time.tzset()
     if is_clone:
         return
-    os.chdir(spec['cwd'])
+    _use_directory(spec)
     if sys.argv != ['']:
         sys.argv = ['']
-    if '' not in sys.path[:1]:
+    if '' not in sys.path[:1] and not getattr(sys.flags, 'safe_path', False):
         sys.path.insert(0, '')
+
+
+def _use_directory(spec):
+    """Also in sys.path: what PYTHONPATH names relatively was taken as below the nursery's directory."""
+    named = [one for one in spec['env'].get('PYTHONPATH', '/').split(os.pathsep) if not os.path.isabs(one)]
+    taken = [os.path.abspath(one) for one in named]
+    os.chdir(spec['cwd'])
+    for one, wrong in zip(named, taken):
+        if wrong in sys.path:
+            sys.path[sys.path.index(wrong)] = os.path.abspath(one)
 
 
 def _raise_oom_score():

@@ -96,7 +96,7 @@ def refuse_input(prompt='', *_more, **_options):
 @functools.lru_cache(None)
 def _shared_stdin():
     """Made in the nursery, of whose descriptor 0 it knows no more than the number."""
-    return open(0, 'r', closefd=False)
+    return open(0, 'r', closefd=False, encoding=sys.__stdin__.encoding, errors=sys.__stdin__.errors)
 
 
 class Streams:
