@@ -102,7 +102,7 @@ class JournalTest(unittest.TestCase):
 class OutputTest(unittest.TestCase):
     def setUp(self):
         self.data = memory(limits.JOURNAL_SIZE)
-        self.output = output.Output(journal.Journal(self.data), {}, lambda: None)
+        self.output = output.Output(journal.Journal(self.data), {}, lambda: None, lambda _parted: None)
         self.output.begin('c', 1000)
 
     def test_characters_split_between_reads_are_joined_and_bad_ones_replaced(self):

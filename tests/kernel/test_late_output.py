@@ -1,5 +1,7 @@
 """What outlives its cell writes as that cell: threads by who started them, processes by the pipe that they were given."""
 
+import os
+import signal
 import unittest
 
 from harness import NurseryTest
@@ -89,6 +91,95 @@ class LateOutputTest(NurseryTest):
         self.assertEqual(other['stdout']['head'], 'd\n')
         self.assertEqual(self.text(cell, 'c' * 5), 'a' * 9 + '\n' + 'b' * 9 + '\n' + 'c' * 5)
         self.assertEqual([frame['offset'] for frame in self.kernel.connection.frames if frame['type'] == 'output' and frame['cell'] == cell][0], 0)
+
+    LATE = 'import subprocess\np = subprocess.Popen("read x; echo late %s; echo oops >&2", shell=True, stdin=subprocess.PIPE)\nprint("first")'
+
+    def test_a_process_writes_as_the_cell_that_left_it(self):
+        first = self.run_ok(self.LATE % 1)
+        second = self.run_ok('q = p\n' + self.LATE % 2)
+
+        third = self.run_ok('import os\nfor one in (q, p):\n    one.communicate(b"x\\n")\nos.write(1, b"third\\n")\nos.write(2, b"own\\n")')
+
+        self.assertEqual([one['stdout']['head'] for one in (first, second, third)], ['first\n', 'first\n', 'third\n'])
+        self.assertEqual(third['stderr']['head'], 'own\n')
+        for cell, number in ((first['cell'], 1), (second['cell'], 2)):
+            self.assertEqual(self.text(cell, 'late %d\noops\n' % number), 'first\nlate %d\noops\n' % number)
+
+    def test_it_is_sent_at_once_though_no_cell_runs(self):
+        cell = self.run_ok(self.LATE % 1)['cell']
+        self.run_ok('p.stdin.write(b"x\\n"); p.stdin.close()')
+        self.text(cell, 'oops\n')
+
+    def test_one_whose_parent_is_gone_too(self):
+        gate = os.path.join(self.home, 'gate')
+        os.mkfifo(gate)
+        cell = self.run_ok('import os\nos.system("(read x < %s; echo late) & exit 0")' % gate)['cell']
+        other = self.run_ok('with open(%r, "w") as file: file.write("x")\nimport time\ntime.sleep(0.3)' % gate)
+        self.assertEqual(other['stdout']['head'], '')
+        self.assertEqual(self.text(cell, 'late\n'), 'late\n')
+
+    def test_a_process_of_a_background_cell_writes_as_it(self):
+        cell = self.kernel.execute('import asyncio\ngo = asyncio.Event()\np = await asyncio.create_subprocess_shell("read x; echo mine", '
+                                   'stdin=asyncio.subprocess.PIPE)\nawait go.wait()\nawait p.communicate(b"x\\n")', background_after_ms=30)
+        self.kernel.connection.wait_for('background', cell=cell)
+        other = self.run_ok('go.set()\nwhile p.returncode is None: await asyncio.sleep(0.01)\nprint("other")')
+        self.assertEqual(other['stdout']['head'], 'other\n')
+        self.assertEqual(self.text(cell, 'mine\n'), 'mine\n')
+        done = [frame for frame in self.kernel.connection.frames if frame['type'] == 'done' and frame['cell'] == cell] or [
+            self.kernel.connection.wait_for('done', cell=cell)]
+        self.assertEqual(done[0]['stdout']['head'], 'mine\n')
+
+    def test_where_a_cell_keeps_a_copy_of_its_descriptor_all_goes_to_the_newest_cell(self):
+        self.run_ok('import os, subprocess\nsaved = os.dup(1)\np = subprocess.Popen("read x; echo late", shell=True, stdin=subprocess.PIPE)')
+        second = self.run_ok('os.write(1, b"out "); os.write(saved, b"end\\n")\np.communicate(b"x\\n")')
+        self.assertEqual(second['stdout']['head'], 'out end\nlate\n')
+        self.run_ok('os.close(saved)')
+        self.assertEqual(self.run_ok('os.write(1, b"again\\n")')['stdout']['head'], 'again\n')
+
+    def test_cells_that_leave_no_process_keep_their_pipes(self):
+        look = 'import os\nos.readlink("/proc/self/fd/1"), os.readlink("/proc/self/fd/2")'
+        before = self.run_ok(look)['value']
+        self.run_ok('import subprocess\nsubprocess.run("echo a; echo b >&2", shell=True)')
+        self.run_ok('pid = os.fork()\nif pid == 0: os._exit(0)\nos.waitpid(pid, 0)')
+        self.assertEqual(self.run_ok(look)['value'], before)
+        self.assertEqual(self.run_ok('os.write(1, b"own")')['stdout']['head'], 'own')
+
+    def test_a_pipe_is_closed_with_its_last_process(self):
+        count = 'import os\nlen(os.listdir("/proc/self/fd"))'
+        before = self.run_ok(count)['value']
+        for _ in range(5):
+            self.run_ok('import subprocess\np = subprocess.Popen(["cat"], stdin=subprocess.PIPE)')
+            self.run_ok('p.stdin.close(); p.wait(); del p')
+        self.wait_until(lambda: self.run_ok(count)['value'] == before, 'the descriptors are as many as before')
+
+    def test_processes_without_end_are_bounded_and_no_output_is_lost(self):
+        self.run_ok('import subprocess\nleft = []')
+        cells = [self.run_ok('left.append(subprocess.Popen("read x; echo %d", shell=True, stdin=subprocess.PIPE))' % number)['cell']
+                 for number in range(20)]
+        self.assertEqual(self.run_ok('print("own")')['stdout']['head'], 'own\n')
+        last = self.run_ok('for p in left: p.communicate(b"x\\n")\n1')
+        for number, cell in enumerate(cells[:16]):
+            self.assertEqual(self.text(cell, '%d\n' % number), '%d\n' % number)
+        self.assertEqual(last['stdout']['head'], ''.join('%d\n' % number for number in range(16, 20)))
+
+    def test_what_a_cell_wrote_before_a_crash_is_kept_though_it_has_pipes_of_its_own(self):
+        self.run_ok('import subprocess, os\np = subprocess.Popen(["sleep", "60"])')
+        self.kernel.execute('os.write(1, b"before"); os.write(2, b"oops"); os._exit(3)')
+        record = self.wait_exit(self.kernel)
+        self.assertEqual({one['stream']: one['text'] for one in record['rest']}, {'stdout': 'before', 'stderr': 'oops'})
+
+    def test_a_nursery_that_is_gone_holds_up_nothing(self):
+        os.kill(self.nursery_pid, signal.SIGKILL)
+        self.wait_until(lambda: not self.is_alive(self.nursery_pid), 'the nursery ends')
+        self.run_ok('import subprocess\np = subprocess.Popen(["sleep", "60"])')
+        self.assertEqual(self.run_ok('print("on"); p.kill(); p.wait()')['stdout']['head'], 'on\n')
+
+    def test_split_characters_of_two_cells_are_not_mixed(self):
+        write = 'import subprocess, sys\np = subprocess.Popen([sys.executable, "-c", "import os; os.write(1, b\'\\xe2\\x98\'); input(); os.write(1, b\'\\x83\')"], ' \
+                'stdin=subprocess.PIPE)\nimport time\ntime.sleep(0.4)'
+        self.run_ok(write)
+        second = self.run_ok('import os\nos.write(1, b"\\xe2"); os.write(1, b"\\x82"); os.write(1, b"\\xac")\np.communicate(b"\\n")')
+        self.assertEqual(second['stdout']['head'], '\u20ac')
 
 
 if __name__ == '__main__':

@@ -23,30 +23,41 @@ def ask(spec, between):
         if monotonic() > until:
             raise NotAdopted('its first parent does not end')
         sleep(0.0002)
+    message = {'type': 'adopt'}
+    message.update((name, spec[name]) for name in ('kernel', 'directory', 'grace_ms', 'first_grace_ms'))
+    try:
+        answer = exchange(spec, message, limits.CLONE_SECONDS)
+    except OSError as error:
+        raise NotAdopted('the nursery does not answer: %s' % error)
+    if answer['type'] != 'adopted':
+        raise NotAdopted('the nursery answers %s: %s' % (answer['type'], answer.get('message')))
+
+
+def exchange(spec, message, seconds):
+    """The answer of this kernel's nursery to a first frame; OSError if there is none within that time."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
-        connection.settimeout(limits.CLONE_SECONDS)
+        connection.settimeout(seconds)
         fd = os.open(spec['nursery'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             connection.connect('/proc/self/fd/%d/nursery.sock' % fd)
         finally:
             os.close(fd)
-        message = {'type': 'adopt'}
-        message.update((name, spec[name]) for name in ('kernel', 'directory', 'grace_ms', 'first_grace_ms'))
         connection.send(frames.encode(0, 0, frames.to_payload(message)))
         answer = frames.Decoder().feed(connection.recv(65536))
-        answer = frames.from_payload(answer[0].payload) if answer else {'type': 'nothing'}
-    except OSError as error:
-        raise NotAdopted('the nursery does not answer: %s' % error)
+        return frames.from_payload(answer[0].payload) if answer else {'type': 'nothing'}
     finally:
         connection.close()
-    if answer['type'] != 'adopted':
-        raise NotAdopted('the nursery answers %s: %s' % (answer['type'], answer.get('message')))
+
+
+def peer_of(connection):
+    """The pid of who connected."""
+    return struct.unpack('=iII', connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[0]
 
 
 def child_of(message, connection, known):
     """The Child that an adopt is about; spawning.SpawnFailed if it is not kept. `known`: ids that live already."""
-    pid = struct.unpack('=iII', connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[0]
+    pid = peer_of(connection)
     stat = processes.stat(pid)
     for field in ('kernel', 'directory'):
         if type(message.get(field)) is not str or '\0' in message[field]:

@@ -26,7 +26,7 @@ class Descriptors:
         if system.identity(0) is None:
             _put(os.open(os.devnull, os.O_RDONLY), 0)
         for stream in (STDOUT, STDERR):
-            if system.identity(stream) is None or not self._output.reads(stream):
+            if system.identity(stream) is None or not self._output.is_whole(stream):
                 self._renew_pipe(stream)
         if system.identity(self._log.fd) != self._log_identity:
             self._log.fd = system.place(log.open_log(self._directory, 'kernel.log'))

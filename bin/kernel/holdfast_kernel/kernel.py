@@ -90,8 +90,7 @@ class Kernel:
                 return
             self._check_descriptors()
             self._pump.watch_pipes()
-        timeout = self._idle_timeout()
-        self._step(timeout if patience is None else patience)
+        self._step(self._idle_timeout() if patience is None else patience)
 
     def notify_output(self):
         """Output is there to be sent; called under the output's lock, from any thread."""
@@ -137,6 +136,7 @@ class Kernel:
         if not self._link.attached_is_own():
             self._link.drop('a cell closed its descriptor')
         self._link.flush()
+        self._output.part()
         self._unchecked += 1
 
     def _outcome_of(self, request):
@@ -173,6 +173,7 @@ class Kernel:
         self._take_back(None)
         self._finish_background()
         self._link.flush()
+        self._output.part()
 
     def _take_back(self, outcome):
         """The main thread is the owner of the link again. A child of a fork in a cell ends here, with the outcome of that cell."""

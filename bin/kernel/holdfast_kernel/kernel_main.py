@@ -9,8 +9,8 @@ import sys
 import time
 import types
 
-from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, preloading,
-               serving, sockets, system, thread_labels)
+from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, pipe_readers,
+               preloading, serving, sockets, system, thread_labels)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -125,7 +125,8 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     failpoints.install(spec['failpoints'], prefix='kernel.')
     _use_environment(spec, is_clone)
     spool = Spool(memories[0])
-    output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output())
+    output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output(),
+                    lambda parted: pipe_readers.tell(spec, parted, own_log))
     interrupts = Interrupts()
     streams = Streams(output, interrupts.leave_kernel)
     displays = Displays(output, interrupts, lambda: kernel.notify_output())

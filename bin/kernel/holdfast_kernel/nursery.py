@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-from . import adoption, failpoints, frames, limits, spawning, system
+from . import adoption, failpoints, frames, limits, pipe_readers, spawning, system
 from .oom import OomCounter
 from .overdue import Overdue
 from .reaper import Ending, exit_record, write_exit
@@ -140,11 +140,13 @@ class Nursery:
         self.poller.register(child.handle.fd, select.EPOLLIN)
 
     def answer_first(self, payload, connection):
-        """The answer to a peer whose first frame is an adopt; None if it is not."""
+        """The answer to a kernel that asks for something; None if the first frame is none of those."""
         try:
             message = frames.from_payload(payload)
         except frames.BadFrame:
             return None
+        if message['type'] == 'pipes':
+            return self._keep_pipes(message, connection)
         if message['type'] != 'adopt':
             return None
         try:
@@ -156,6 +158,14 @@ class Nursery:
         self._log.write('kernel-adopted %s pid %d' % (child.kernel, child.pid))
         self._push({'type': 'spawned', 'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time})
         return {'type': 'adopted', 'kernel': child.kernel, 'pid': child.pid}
+
+    def _keep_pipes(self, message, connection):
+        try:
+            pipe_readers.keep(message, connection, self._children)
+        except spawning.SpawnFailed as error:
+            self._log.write('pipes-refused %s' % error)
+            return {'type': 'refused', 'reason': 'bad_attach', 'message': str(error)}
+        return {'type': 'kept'}
 
     # Deaths.
 

@@ -5,15 +5,15 @@ any thread. A write waits for room only while a daemon is attached and takes fra
 """
 
 import codecs
-import os
 import select
-from _thread import allocate_lock
+from _thread import _count as thread_count, allocate_lock
 
 from os import read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic  # bound here: a cell may replace those of the module
 
-from . import limits, system, texts
+from . import limits, texts
 from .execution import current
+from .pipes import Pipes
 
 STDOUT = 1
 STDERR = 2
@@ -23,7 +23,7 @@ _label = current.get
 class _Cell:
     """What is counted of one cell's output."""
 
-    __slots__ = ('label', 'limit', 'size', 'streams', 'counted')
+    __slots__ = ('label', 'limit', 'size', 'streams', 'counted', 'decoders')
 
     def __init__(self, label, limit):
         self.label = label  # the cell id as bytes
@@ -31,6 +31,7 @@ class _Cell:
         self.size = 0  # of the combined text; the next offset
         self.streams = {}  # stream -> HeadTail, made with its first text
         self.counted = [0, 0, 0]  # bytes by stream
+        self.decoders = {}  # stream -> incremental decoder that holds a split character, written through a stream's buffer
 
     def parts(self, stream):
         kept = self.streams.get(stream)
@@ -38,17 +39,17 @@ class _Cell:
 
 
 class Output:
-    def __init__(self, journal, pipes, notify):
-        """`pipes`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull."""
+    def __init__(self, journal, readers, notify, on_parted):
+        """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
+        `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
         self._journal = journal
         self._notify = notify
         self._lock = allocate_lock()
-        self._pipes = {fd: stream for stream, fd in pipes.items()}
-        self._poll = select.poll()
-        self._identities = {stream: system.identity(fd) for fd, stream in self._pipes.items()}
-        for fd in self._pipes:
-            self._poll.register(fd, select.POLLIN)
-        self._decoders = {}  # stream -> incremental decoder that holds a split character
+        self._pipes = Pipes(readers)
+        self._poll = self._pipes.poll
+        self._on_parted = on_parted
+        self._began = 0.0  # monotonic, of the newest cell
+        self._is_quick = False  # the newest cell has ended sooner than a process can be started
         self._cell = _Cell(b'', limits.OUTPUT_LIMIT)  # the executing cell or the last one
         self._announced = False  # whether notify() was called since the last rearm()
         self._stalled_at = -1  # journal position at which a writer waited in vain; it does not wait there again
@@ -58,10 +59,29 @@ class Output:
         self.forked = False  # in a child of a cell's fork: text goes straight to descriptors 1 and 2
 
     def begin(self, cell, limit):
-        """From now on output belongs to this cell, save that of labelled tasks of others; what is counted of it."""
+        """From now on output belongs to this cell, save that of labelled tasks and threads of others; what is counted of it."""
+        if thread_count() > 1:  # a thread of the user's may have started a process since the last cell
+            self._is_quick = False
+            self.part()
+        self._is_quick = False
+        self._began = monotonic()
         with self._lock:
             self._cell = counted = _Cell(cell.encode('utf-8', 'backslashreplace'), limit)
             return counted
+
+    def part(self):
+        """What processes that the newest cell leaves behind will write stays its own. On the main thread, where no cell's code runs."""
+        pipes = self._pipes
+        if self._is_quick or not pipes.may_be_shared():
+            return
+        before = pipes.present_fds()
+        with self._lock:
+            self._read_pipes(pipes.poll(0), False)
+            for stream, data in pipes.part(self._cell):
+                self._put(stream, self._clean(self._cell.decoders, stream, data), False)
+        after = pipes.present_fds()
+        if after != before:
+            self._on_parted(after)
 
     def current_cell(self):
         """The id of the cell whose code asks, as for what it would write."""
@@ -74,7 +94,7 @@ class Output:
             return _write_all(stream, data)
         with self._lock:
             if text != '\n':  # the second write of a print(): nothing is to come between
-                for fd, _events in self._poll.poll(0):
+                for fd, _events in self._poll(0):
                     self._read_pipe(fd, True)
             self._put(stream, data, True, self._writer())
 
@@ -83,14 +103,14 @@ class Output:
         if self.forked:
             return _write_all(stream, data)
         with self._lock:
-            for fd, _events in self._poll.poll(0):
-                self._read_pipe(fd, True)
-            self._put(stream, self._clean(stream, data), True, self._writer())
+            self._read_pipes(self._poll(0), True)
+            cell = self._writer()
+            self._put(stream, self._clean(cell.decoders, stream, data), True, cell)
 
     def drain(self):
         """Takes what the pipes hold now, one read each, without waiting for room. Called by the link's owner."""
         with self._lock:
-            for fd, _events in self._poll.poll(0):
+            for fd in self._pipes.ready():
                 self._read_pipe(fd, False)
 
     def has_room(self):
@@ -122,21 +142,33 @@ class Output:
     def position(self, cell):
         """The offset in what is counted of a cell, behind all that is in the pipes now."""
         with self._lock:
-            for fd, _events in self._poll.poll(0):
-                self._read_pipe(fd, True)
+            self._read_pipes(self._poll(0), True)
             return cell.size
 
     def finish(self, cell=None):
         """The end of a cell, or of the present one: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
-            for fd, _events in self._poll.poll(0):
-                self._read_pipe(fd, False)
-            if self._decoders:
-                for stream, decoder in self._decoders.items():
-                    self._put(stream, decoder.decode(b'', True).encode(), False)
-                self._decoders.clear()
+            self._read_pipes(self._poll(0), False)
             cell = cell or self._cell
+            self._is_quick = cell is self._cell and monotonic() - self._began < limits.SPAWN
+            for fd in self._pipes.ready_of(cell):
+                self._read_pipe(fd, False)
+            self._flush(cell.decoders, cell)
+            if cell is self._cell:
+                for pipe in self._pipes.by_fd.values():
+                    if pipe.cell is None:
+                        self._flush(pipe.decoders, cell)
             return {'stdout': cell.parts(STDOUT), 'stderr': cell.parts(STDERR), 'output_bytes': cell.size}
+
+    def _flush(self, decoders, cell):
+        """What is left of split characters."""
+        for stream, decoder in decoders.items():
+            self._put(stream, decoder.decode(b'', True).encode(), False, cell)
+        decoders.clear()
+
+    def _read_pipes(self, ready, may_wait):
+        for fd, _events in ready:
+            self._read_pipe(fd, may_wait)
 
     def _read_pipe(self, fd, may_wait):
         try:
@@ -145,47 +177,43 @@ class Output:
             return
         except OSError:
             data = b''
+        pipe = self._pipes.by_fd[fd]
         if not data:
-            self._forget_pipe(fd)  # a cell closed one of its ends; it is renewed after the cell
+            self._flush(pipe.decoders, pipe.cell)
+            self._pipes.forget(pipe)
             return
-        stream = self._pipes[fd]
-        self._put(stream, self._clean(stream, data), may_wait)
-
-    def _forget_pipe(self, fd):
-        """Stops reading a pipe whose descriptor is closed."""
-        if self._pipes.pop(fd, None) is not None:
-            self._poll.unregister(fd)
+        self._put(pipe.stream, self._clean(pipe.decoders, pipe.stream, data), may_wait, pipe.cell)
 
     def use_pipe(self, stream, fd):
         """Reads a stream from another pipe from now on."""
         with self._lock:
-            for old in [old for old, its in self._pipes.items() if its == stream]:
-                self._forget_pipe(old)
-                if system.identity(old) == self._identities[stream]:
-                    os.close(old)
-            self._pipes[fd] = stream
-            self._identities[stream] = system.identity(fd)
-            self._poll.register(fd, select.POLLIN)
+            self._pipes.renew(stream, fd)
+        self._on_parted({stream: fd})
 
-    def reads(self, stream):
-        """Whether the stream's pipe is read and is still the same one."""
-        return any(its == stream and system.identity(fd) == self._identities[stream] for fd, its in self._pipes.items())
+    def is_whole(self, stream):
+        """Whether the stream's pipe is read, and is the newest cell's."""
+        return self._pipes.is_whole(stream)
 
     def pipe_fds(self):
-        return list(self._pipes)
+        return list(self._pipes.by_fd)
 
-    def _clean(self, stream, data):
+    def close_ended(self):
+        """Called by the owner of the link, when it polls no pipe that is not among `pipe_fds`."""
+        self._pipes.close_ended()
+
+    @staticmethod
+    def _clean(decoders, stream, data):
         """Valid UTF-8 for these bytes; a character split at their end waits for the next ones."""
-        if stream not in self._decoders:
+        if stream not in decoders:
             try:
                 data.decode()
                 return data
             except UnicodeDecodeError:
-                self._decoders[stream] = codecs.getincrementaldecoder('utf-8')('replace')
-        decoder = self._decoders[stream]
+                decoders[stream] = codecs.getincrementaldecoder('utf-8')('replace')
+        decoder = decoders[stream]
         cleaned = decoder.decode(data).encode()
         if not decoder.getstate()[0]:
-            del self._decoders[stream]
+            del decoders[stream]
         return cleaned
 
     def _writer(self):

@@ -46,7 +46,7 @@ class Pump:
         """Reads from the pipes only while there is room, so that a flooding child waits like a flooding cell."""
         wanted = set(self._output.pipe_fds()) if self._output.has_room() else set()
         if wanted == self._watched:
-            return
+            return self._output.close_ended()
         for fd in self._watched - wanted:
             try:
                 self._poller.unregister(fd)
@@ -55,3 +55,4 @@ class Pump:
         for fd in wanted - self._watched:
             self._poller.register(fd, select.POLLIN)
         self._watched = wanted
+        self._output.close_ended()

@@ -30,6 +30,14 @@ class Child:
         self.note = None  # what the nursery did to it, for its exit file
         self._readers = readers  # (stream name, read end of the kernel's pipe); read only after its death
 
+    def use_readers(self, readers):
+        """Others in the place of those of the same streams."""
+        names = [name for name, _fd in readers]
+        for name, fd in self._readers:
+            if name in names:
+                os.close(fd)
+        self._readers = tuple(one for one in self._readers if one[0] not in names) + tuple(readers)
+
     def drain(self):
         """What the dead kernel had not read of its own output pipes."""
         rest = []
