@@ -155,7 +155,10 @@ bool session_state::take(std::vector<said> const& frames) {
     } else if (auto* done = std::get_if<link::done>(&what)) {
       take_done(changed, *done);
     } else if (auto* output = std::get_if<link::output>(&what)) {
-      if (auto* cell = find(output->cell)) on_output(*cell, output->stream, output->offset, output->text);
+      if (auto* cell = find(output->cell))
+        on_output(*cell, output->stream, output->offset, output->text);
+      else
+        on_late_output(*output);
     } else if (auto* shown = std::get_if<link::display>(&what)) {
       on_display(*shown);
     } else if (auto* answer = std::get_if<link::answered>(&what)) {
@@ -298,6 +301,18 @@ void session_state::on_output(live_cell& cell, link::output_stream which, std::u
   cell.row.output_bytes = std::max(cell.row.output_bytes, offset + text.size());
   for (auto& each : cell.waiters)
     if (each.stream) notify_output(each, cell, which, offset, text);
+}
+
+/// Of a cell that is final: its threads and processes go on writing. The result stays as it is, cell.output has it.
+void session_state::on_late_output(link::output const& frame) {
+  if (!late || late->cell != frame.cell) {
+    auto const row = stored(frame.cell);
+    if (!row || row->kernel != kernel_->row.kernel) return;  // no cell of this kernel, or its record has expired
+    late.emplace(late_output{frame.cell, output_log(output_file(*row), defaults::output_kept)});
+  }
+  if (!late->output.append(frame.stream, frame.offset, frame.text))
+    log::warn("output-lost", "late output of cell {} could not be written: {} bytes at {}", frame.cell.text, frame.text.size(),
+              frame.offset);
 }
 
 /// Kept in its file first; a replay writes the same again and is not told again.

@@ -91,6 +91,12 @@ struct session_state final : session_face {
   /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
   news stalled;
   std::optional<steady_time> store_retry_at;
+  /// The final cell that wrote late last: its log stays open for what follows.
+  struct late_output {
+    cell_id cell;
+    output_log output;
+  };
+  std::optional<late_output> late;
   std::optional<steady_time> dispatch_retry_at;  // the first cell waits for the store
   bool closing = false;        // no call but close is taken any more
   bool gone = false;           // closed, its rows erased: nothing is answered but that
@@ -182,6 +188,7 @@ struct session_state final : session_face {
   void take_unreadable(batch& into, said const& frame, unreadable const& why);
   void on_display(link::display shown);
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
+  void on_late_output(link::output const& frame);
   void set_overdue(live_cell& cell);
   void guard_background();
 

@@ -5,6 +5,7 @@ import unittest
 
 from holdfast_test.cases import SharedDaemonCase
 from holdfast_test.client import RpcError
+from holdfast_test.waiting import wait_until
 
 HEAD, TAIL = 48 * 1024, 16 * 1024
 
@@ -46,6 +47,24 @@ class OutputTest(SharedDaemonCase):
         expected = "".join(f"o {number}\ne {number}\n" for number in range(1000))
         self.assertEqual(self.client.streamed("c1"), expected)
         self.assertEqual(self.text_of(self.read_all("c1", 65536)), expected)
+
+    def test_late_output_of_threads_and_processes_is_read_with_that_of_their_cell(self):
+        code = (
+            "import subprocess, threading\ngo = threading.Event()\n"
+            "def late():\n    go.wait(); print('from a thread')\n"
+            "t = threading.Thread(target=late); t.start()\n"
+            "p = subprocess.Popen('read x; echo from a process', shell=True, stdin=subprocess.PIPE)\nprint('first')"
+        )
+        first = self.run_cell(code, cell="c1")
+        self.assertEqual(first["stdout"], "first\n")
+
+        second = self.run_cell("go.set(); t.join(); p.communicate(b'x\\n'); print('second')")
+
+        self.assertEqual(second["stdout"], "second\n")
+        expected = ("first\nfrom a thread\nfrom a process\n", "first\nfrom a process\nfrom a thread\n")
+        wait_until(lambda: self.text_of(self.read_all("c1", 65536)) in expected, "the late output is there")
+        again = self.call("cell.get", cell="c1")
+        self.assertEqual((again["stdout"], again["stdout_bytes"]), ("first\n", 6))
 
     def test_all_notifications_come_before_the_result_accepted_first_with_seq_and_offset_without_a_gap(self):
         pending = self.start_cell("for number in range(500): print(number, flush=True)", "c1")

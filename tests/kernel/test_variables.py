@@ -19,7 +19,7 @@ class Kills:
 class Leaves:
     def __repr__(self): os._exit(3)
 class Huge:
-    def __repr__(self): return 'x' * 10**8
+    def __repr__(self): return 'x' * 10**7
 class Changes:
     def __repr__(self): after.append('changed'); print('printed'); return 'changes'
 class Meta(type):
