@@ -155,10 +155,11 @@ bool session_state::take(std::vector<said> const& frames) {
     } else if (auto* done = std::get_if<link::done>(&what)) {
       take_done(changed, *done);
     } else if (auto* output = std::get_if<link::output>(&what)) {
-      if (auto* cell = find(output->cell))
-        on_output(*cell, output->stream, output->offset, output->text);
-      else
+      auto* cell = find(output->cell);
+      if (cell == nullptr)
         on_late_output(*output);
+      else if (is_out(*cell))
+        on_output(*cell, output->stream, output->offset, output->text);
     } else if (auto* shown = std::get_if<link::display>(&what)) {
       on_display(*shown);
     } else if (auto* answer = std::get_if<link::answered>(&what)) {
