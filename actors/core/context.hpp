@@ -14,12 +14,14 @@
 #include "actors/base/home.hpp"
 #include "actors/core/events.hpp"
 #include "actors/core/kernel_view.hpp"
+#include "actors/env/variables.hpp"
 #include "storage/stores.hpp"
 
 namespace holdfast::core {
 
 struct context {
   config settings;
+  env::variables variables;  // of this process, read once
   std::unique_ptr<home_lock> lock;
   std::unique_ptr<storage::stores> stores;
   storage::unix_ms started_at = 0;

@@ -99,7 +99,7 @@ std::vector<link::display> display_store::inline_ones() {
 
 result<std::string> display_data(fs::path const& directory, std::uint64_t index, std::string const& mime) {
   auto const found = read_file(display_file(directory, index));
-  if (!found) return fail(error_code::not_found, "no display " + std::to_string(index) + "; the cell's result lists its displays");
+  if (!found) return fail(error_code::not_found, "no display " + std::to_string(index) + "; the cell's result lists its displays, cell.get shows it");
   std::string there;
   for (auto const& part : found->data) {
     if (part.mime == mime)

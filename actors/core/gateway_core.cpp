@@ -50,6 +50,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
 
   auto shared = std::make_shared<context>();
   shared->settings = settings;
+  shared->variables = current_environment();
   shared->lock = std::make_unique<home_lock>(std::move(*lock));
   shared->stores = std::move(*stores);
   shared->started_at = now_ms();
@@ -67,7 +68,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   shared->files = spawn_file_worker(system);
   auto* raw = shared.get();
   shared->environment =
-      env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, current_environment(),
+      env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, shared->variables,
                                             [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }});
   auto core = std::make_shared<running>();
   core->shared = shared;

@@ -16,6 +16,8 @@ constexpr std::string_view define_again = ". Variables and imports are gone; def
 
 /// A larger display is not kept anywhere: only its size is known.
 constexpr std::uint64_t display_kept = 4 * 1024 * 1024;
+/// A plain text of at most so many bytes stands where a richer display is only named.
+constexpr std::size_t display_shown = 4000;
 
 /// The longest name of an exception in the last line.
 constexpr std::size_t name_shown = 48;
@@ -110,6 +112,10 @@ told_lines lines_told(text_facts const& facts) {
 std::vector<std::string> display_lines(text_facts const& facts) {
   std::vector<std::string> lines;
   for (auto const& each : facts.displays) {
+    if (!each.text.empty() && each.text.size() <= display_shown) {
+      lines.push_back(plain(each.text));
+      continue;
+    }
     auto const* where = each.attached ? "attached" : each.bytes <= display_kept ? "cell.display has it" : "too large to be kept";
     lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where + "]");
   }

@@ -7,6 +7,7 @@
 #include "actors/core/kernel.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
+#include "actors/env/interpreter.hpp"
 #include "actors/link/handshake.hpp"
 #include "actors/link/json_writer.hpp"
 #include "actors/link/utf8.hpp"
@@ -106,6 +107,12 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
     return error{error_code::kernel_changed,
                  "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
                  {}};
+  if (what.python && *what.python != (kernel_ ? kernel_->row.asked_python : row_.python)) {
+    // Looked for before the session's kernel is ended for it; whether it runs is seen later.
+    auto variables = as_map(row_.variables);
+    for (auto const& [name, value] : what.env) variables[name] = value;
+    if (auto const found = env::find_interpreter(*what.python, shared->settings, shared->variables, variables); !found) return found.error();
+  }
   auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
   if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
     return error{error_code::queue_full,
@@ -151,8 +158,8 @@ void session_state::record_front() {
   auto const before = row_;
   take_settings(what, unit);
   storage::outbox_record outbox{row_.number, record.number,
-                                what.code,   what.reset,
-                                row_.python, what.if_kernel ? what.if_kernel->text : ""};
+                                what.code,       what.reset,
+                                python_of(what), what.if_kernel ? what.if_kernel->text : ""};
   auto link = kernel_->row;
   auto const is_strict = shared->settings.strict_durability;
   auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && !fresh_kernel_for(outbox, link);
@@ -215,13 +222,16 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
   advance();
 }
 
-/// The session's last python, cwd and variables.
+/// The interpreter that a cell wants; one that names none wants that of the cell before it, or the one that the session last ran with.
+std::string session_state::python_of(run_cell const& what) const {
+  if (what.python) return *what.python;
+  if (cells.empty()) return row_.python;
+  return is_out(cells.back()) ? kernel_->row.asked_python : cells.back().outbox.python;
+}
+
+/// The session's last cwd and variables.
 void session_state::take_settings(run_cell const& what, storage::changes& unit) {
   auto changed = false;
-  if (what.python && *what.python != row_.python) {
-    row_.python = *what.python;
-    changed = true;
-  }
   if (what.cwd && *what.cwd != row_.cwd) {
     row_.cwd = *what.cwd;
     changed = true;
@@ -251,7 +261,8 @@ void session_state::start_kernel() {
     storage::link_record link;
     link.kernel = kernel_id("k-" + make_ulid());
     link.session = row_.number;
-    link.python = link.asked_python = cells.empty() ? row_.python : cells.front().outbox.python;
+    auto const wanted = !cells.empty() ? cells.front().outbox.python : arrivals.empty() ? row_.python : python_of(arrivals.front().what);
+    link.python = link.asked_python = wanted;
     link.token = random_hex(32);
     link.directory = "run/" + link.kernel.text;
     link.protocol = link::protocol;

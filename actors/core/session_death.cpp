@@ -71,7 +71,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   auto const committed = shared->commit(unit);
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
-  auto const wanted_it = [&] { return arrivals.front().what.python.value_or(row_.python) == kernel_->row.asked_python; };
+  auto const wanted_it = [&] { return python_of(arrivals.front().what) == kernel_->row.asked_python; };
   while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(told);

@@ -31,6 +31,7 @@ void session_state::on_live(kernel_live const& told) {
   // From now on there is a namespace to lose: also to a reboot, which leaves nothing else that says so.
   auto next = row_;
   next.fresh_reason = "died";
+  next.python = link.asked_python;  // it runs: what names none gets it from now on
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   if (link.reason == "died") {

@@ -163,6 +163,7 @@ struct session_state final : session_face {
   std::optional<error> why_refused(run_cell const& what) const;
   void record_front();
   bool replay(arrival& front);
+  std::string python_of(run_cell const& what) const;
   void take_settings(run_cell const& what, storage::changes& unit);
   void refuse_front(error problem);
   void start_kernel();

@@ -55,6 +55,7 @@ display_facts display_of(json::object const& object) {
   if (auto const* data = object_in(object, "data"))
     for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), text(*data, each.key())), true);
   for_each_in(object, "omitted", [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false); });
+  if (display.mime == "text/plain" && display.attached) display.text = text(*object_in(object, "data"), "text/plain");
   return display;
 }
 

@@ -17,6 +17,7 @@
 #include "actors/base/identity.hpp"
 #include "actors/base/start_process.hpp"
 #include "actors/base/unix_socket.hpp"
+#include "actors/env/interpreter.hpp"
 #include "actors/env/nursery.hpp"
 #include "actors/env/start_nursery.hpp"
 #include "bin/kernel/program.hpp"
@@ -67,15 +68,9 @@ struct local_state {
   // ---- spawning ----
 
   void on_spawn(spawn_kernel request) {
-    auto const own = kernel_variables(options.gateway_variables, options.settings.pass_env, request.variables);
-    auto const path = own.find("PATH");
-    auto const wanted = request.python.empty() ? options.settings.python : request.python;
-    auto const python = find_program(wanted, path == own.end() ? "/usr/bin:/bin" : path->second);
-    if (python.empty()) {
-      refuse(request, "cannot find the interpreter " + wanted + " on PATH; name an existing one with python");
-      return;
-    }
-    auto* known = nursery_for(python.string(), request.variables);
+    auto const python = find_interpreter(request.python, options.settings, options.gateway_variables, request.variables);
+    if (!python) return refuse(request, python.error().message);
+    auto* known = nursery_for(python->string(), request.variables);
     if (known == nullptr)
       return refuse(request, "cannot record a nursery for kernel " + request.kernel.text + "; is the disk full?");
     auto& chosen = *known;
@@ -175,7 +170,8 @@ struct local_state {
     auto socket = connect_unix(options.settings.home / to.row.directory / "nursery.sock");
     if (!socket) {
       // Never identified and nobody listens: it is gone. Else its pidfd tells.
-      if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED)) return forget(to, "its nursery ended without a sign of life; see that this interpreter is a python from 3.8 on");
+      if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED))
+        return forget(to, to.row.python + " ended without a sign of life; see that it is a python from 3.8 on, or name another one");
       return retry_later(to);
     }
     if (!is_trusted_peer(socket->get()) || is_other_peer(socket->get(), to.row.process)) return retry_later(to);

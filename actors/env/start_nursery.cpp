@@ -30,7 +30,8 @@ constexpr std::size_t last_words = 1000;  // bytes of its standard error that ar
 /// Its standard error is anybody's bytes.
 std::string how_it_ended(finished_process const& process) {
   auto const& said = process.standard_error;
-  auto const end = link::to_utf8(std::string_view(said).substr(said.size() - std::min(said.size(), last_words)));
+  auto end = link::to_utf8(std::string_view(said).substr(said.size() - std::min(said.size(), last_words)));
+  end.erase(end.find_last_not_of(" \n") + 1);
   auto text = process.exit_code < 0 ? "killed by SIG" + std::string(::sigabbrev_np(-process.exit_code))
                                     : "exit code " + std::to_string(process.exit_code);
   return text + (end.empty() ? ", without a word" : ": " + end);
@@ -88,7 +89,7 @@ result<void> start_nursery(nursery_plan const& plan) {
     auto const was_killed = finished->exit_code < 0 || finished->exit_code == ended_at_once;
     if (was_killed && starts < defaults::nursery_starts) continue;
     return fail(error_code::start_failed, "cannot start a nursery with " + plan.row.python + ": " + how_it_ended(*finished) +
-                                              "; see that this interpreter runs");
+                                              "; see that it runs and has the modules of preload, or name another python");
   }
 }
 

@@ -32,9 +32,12 @@ std::string what_was_lost(boost::json::object const& result) {
   }
   auto const* kernel = object_in(result, "kernel");
   // Said by a notice as a rule; the flag is the fact, so it is never kept silent.
-  if (kernel && flag(*kernel, "state_lost") && said.find("[state_lost:") == std::string::npos && text(result, "status") != "lost") {
+  if (kernel && flag(*kernel, "state_lost") && said.find("[state_lost:") == std::string::npos && text(result, "status") != "lost" &&
+      !flag(*kernel, "ended"))
     said += "[state_lost: this is a fresh kernel; variables and imports are gone, define them again]\n";
-  }
+  // Nobody asked for that by its name, as with a reset.
+  if (kernel && flag(*kernel, "state_reset") && text(*kernel, "reason") == "environment_changed")
+    said += fmt::format("[state_reset: {}]\n", one_line(text(*kernel, "note")));
   return said;
 }
 
@@ -55,7 +58,10 @@ std::string displays_of(boost::json::object const& result) {
     if (auto const* omitted = array_in(*display, "omitted"))
       for (auto const& each : *omitted)
         if (each.is_object()) add(text(each.get_object(), "mime"));
-    if (types == "text/plain") continue;  // the value or a line of output says it
+    if (types == "text/plain") {  // short enough to stand here; the last value is shown as such
+      if (auto const* data = object_in(*display, "data"); data && !flag(*display, "main")) said += std::string(text(*data, types)) + "\n";
+      continue;
+    }
     said += fmt::format("[display {}: {}; holdfast display {} {} --mime {}]\n", number(*display, "index"), types, text(result, "cell"),
                         number(*display, "index"), best);
   }

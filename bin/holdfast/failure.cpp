@@ -16,7 +16,9 @@ namespace {
 
 /// The daemon's advice names methods of its protocol; here the commands for them are known.
 std::string in_commands(std::string text) {
-  constexpr std::pair<std::string_view, std::string_view> names[] = {{"; cell.list ", "; holdfast cells "},
+  constexpr std::pair<std::string_view, std::string_view> names[] = {{", cell.get shows it", ": holdfast cell CELL"},
+                                                                     {"; cell.list ", "; holdfast cells "},
+                                                                     {"; job.list ", "; holdfast jobs "},
                                                                      {"; kernel.list ", "; holdfast kernels "},
                                                                      {"; session.list ", "; holdfast sessions "}};
   for (auto const& [method, command] : names)

@@ -173,7 +173,7 @@ class follower {
     if (!cell && is_lost(cell.error())) return on_connection_lost();
     if (!session || !cell || !session->is_object() || !cell->is_object()) return;
     auto const ahead = text(session->get_object(), "cell");
-    if (ahead.empty() || text(cell->get_object(), "status") != "queued") return;
+    if (ahead.empty() || ahead == request_.cell || text(cell->get_object(), "status") != "queued") return;
     view_.begin_line();
     write_err(fmt::format("[queued behind cell {}; ^C takes it back]\n", ahead));
   }

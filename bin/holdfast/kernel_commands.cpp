@@ -6,6 +6,7 @@
 #include "bin/holdfast/exit_codes.hpp"
 #include "bin/holdfast/failure.hpp"
 #include "bin/holdfast/fields.hpp"
+#include "bin/holdfast/format.hpp"
 #include "bin/holdfast/rows.hpp"
 #include "bin/holdfast/service.hpp"
 #include "bin/holdfast/streams.hpp"
@@ -31,7 +32,11 @@ int execute(settings const& here, kernels_arguments const& given) {
 
 int execute(settings const& here, kernel_arguments const& given) {
   if (given.stop) {
-    return ask(here, "kernel.stop", {{"kernel", given.kernel}}, [&](boost::json::object const& row) { return show(here, row); });
+    return ask(here, "kernel.stop", {{"kernel", given.kernel}}, [&](boost::json::object const& row) -> int {
+      // The row is its last one: of a kernel that is gone.
+      write_out("stopped kernel " + one_line(text(row, "kernel")) + " of session " + one_line(text(row, "session")) + "\n");
+      return exit_ok;
+    });
   }
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);

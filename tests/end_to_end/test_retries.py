@@ -98,6 +98,27 @@ class OtherPythonTest(DaemonCase):
         self.assertEqual(results[1]["kernel"]["reason"], "environment_changed")
         self.assertEqual(results[2]["kernel"]["reason"], "reused")
 
+    def test_one_that_is_not_there_is_refused_and_costs_nothing(self):
+        self.daemon.run("x = 41")
+
+        with self.assertRaises(RpcError) as refused:
+            self.daemon.run("1", python="/no/such/python3")
+
+        self.assertEqual(refused.exception.code, 1007)
+        self.assertIn("/no/such/python3", refused.exception.message)
+        self.assert_ok(self.daemon.run("x + 1"), "42")
+        with self.assertRaises(RpcError):
+            self.daemon.run("1", python="/no/such/python3", session="new")
+        self.assert_ok(self.daemon.run("1", session="new"), "1")
+
+    def test_one_that_does_not_run_is_not_what_the_session_has_from_then_on(self):
+        before = self.daemon.run("import sys\nsys.executable")["value"]
+
+        failed = self.daemon.run("1", python="/bin/false")
+        after = self.daemon.run("import sys\nsys.executable")
+
+        self.assertEqual((failed["status"], failed["error"]["name"]), ("error", "start_failed"))
+        self.assertEqual((after["value"], after["kernel"]["state_reset"]), (before, True))
 
     def test_a_python_that_does_not_start_fails_its_own_cells_only(self):
         dead = self.daemon.directory / "dead-python3"
