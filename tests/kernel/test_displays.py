@@ -57,6 +57,21 @@ class DisplaysTest(NurseryTest):
 
 
 class DisplayTest(DisplaysTest):
+    def test_more_types_and_metadata_than_the_daemon_reads_are_left_out(self):
+        done = self.run_ok('display({"text/x-%d" % n: "y" for n in range(20000)}, raw=True)\ndisplay("a", metadata={"n": list(range(5000))})\n'
+                           'display("b", metadata={"n": list(range(100))})')
+
+        many, without, within = self.displays(done)
+        self.assertEqual(len(many['data']), 65)  # with its text
+        self.assertEqual((without['data'], without['metadata']), ({'text/plain': "'a'"}, {}))
+        self.assertEqual(len(within['metadata']['n']), 100)
+
+    def test_bytes_that_cannot_be_read_cost_only_their_type(self):
+        done = self.run_ok('gone = memoryview(b"abc"); gone.release()\n'
+                           'display({"image/png": memoryview(b"abc")[::2], "image/jpeg": gone, "text/html": "here"}, raw=True)')
+
+        self.assertEqual(sorted(self.displays(done)[0]['data']), ['text/html', 'text/plain'])
+
     def test_a_rich_last_value_is_displayed_with_its_text(self):
         done = self.run_ok('Rich()')
 

@@ -1,6 +1,7 @@
 """`variables`: bounded rows of the user's names; what the values do when looked at is harmless."""
 
 import os
+import time
 import unittest
 
 from harness import NurseryTest
@@ -53,6 +54,22 @@ class VariablesTest(NurseryTest):
         self.assertEqual(rows['x'], {'name': 'x', 'type': 'list', 'bytes': size, 'preview': '[1, 2]'})
         self.assertEqual((rows['nothing']['preview'], rows['nothing']['type']), ('None', 'NoneType'))
         self.assertEqual(len(rows['d']['preview']), 200)
+
+    def test_slow_texts_are_answered_before_a_daemon_gives_up(self):
+        self.kernel.run('import time\nclass Slow:\n    def __repr__(self): time.sleep(0.4); return "slow"\n'
+                        'for n in range(20): globals()["s%d" % n] = Slow()')
+        began = time.monotonic()
+
+        rows = self.rows()
+
+        self.assertLess(time.monotonic() - began, 4.7)  # request_deadline of the daemon is 5 s
+        self.assertEqual(rows['s0']['preview'], 'slow')
+        self.assertIn('the time for all was used up', rows['s19']['preview'])
+
+    def test_they_are_listed_though_a_cell_replaced_what_makes_json(self):
+        self.kernel.run('import json\njson.dumps = json.loads = None\nx = 5')
+
+        self.assertEqual(self.rows()['x']['preview'], '5')
 
     def test_what_values_do_when_looked_at_is_harmless(self):
         self.assertEqual(self.kernel.run(EXOTIC)['status'], 'ok')

@@ -118,8 +118,23 @@ def _payload(message):
     try:
         payload = frames.to_payload(message)
         if len(payload) <= limits.MAX_PAYLOAD:
-            frames.from_payload(payload)  # not nested too deep
+            parsed = frames.from_payload(payload)  # not nested too deep
+            if _count(parsed['metadata']) > limits.METADATA_VALUES:
+                raise ValueError('too many values')
         return payload
     except (TypeError, ValueError, RecursionError, frames.BadFrame):
         message['metadata'] = {}  # all else is text
         return frames.to_payload(message)
+
+
+def _count(value):
+    """How many values a JSON value has, with itself."""
+    count, left = 0, [value]
+    while left:
+        count += 1
+        one = left.pop()
+        if type(one) is dict:
+            left += one.values()
+        elif type(one) is list:
+            left += one
+    return count

@@ -38,13 +38,15 @@ def is_marked(code):
 
 
 class Interrupts:
-    __slots__ = ('_main', 'foreground', 'background', 'pending', 'forked')
+    __slots__ = ('_main', 'foreground', 'background', 'pending', '_raised', 'on_unraised', 'forked')
 
     def __init__(self):
         self._main = get_ident()
         self.foreground = None  # the Execution that holds the main thread
         self.background = {}  # cell -> Execution whose task lives on while others hold the main thread
         self.pending = None  # the Execution whose signal met kernel code
+        self._raised = None  # what a cell's own handler raised in kernel code, until that returns to the cell
+        self.on_unraised = None  # called with it if there is no cell (any more) to which that could return
         self.forked = False
 
     def install(self):
@@ -60,6 +62,8 @@ class Interrupts:
         """The foreground cell's code has ended, or awaits in the background: from now on no signal meets it here."""
         self.foreground = None
         self.pending = None
+        if self._raised is not None:
+            self._give_up()
 
     def request(self, cell, reason):
         """Asks for the interrupt of that cell, from any thread; False if it neither executes nor awaits."""
@@ -131,8 +135,22 @@ class Interrupts:
         execution.delivered = execution.requested is not None
         raise KeyboardInterrupt
 
+    def put_off(self, error):
+        """A handler of a cell's own raised that where kernel code was met; in the main thread."""
+        self._raised = error
+        if self.foreground is None:
+            self._give_up()
+
+    def _give_up(self):
+        error, self._raised = self._raised, None
+        if self.on_unraised is not None:
+            self.on_unraised(error)
+
     def leave_kernel(self):
         """Called where kernel code that a cell called is about to return."""
+        if self._raised is not None and get_ident() == self._main:
+            error, self._raised = self._raised, None
+            raise error
         if self.pending is not None and get_ident() == self._main and self._running() is self.pending:
             self._deliver(self.pending)
 
@@ -149,6 +167,11 @@ def _cancel_soon(execution):
 def _cancel_now(execution):
     execution.delivered = True
     execution.task.cancel()
+
+
+def is_in_kernel(frame):
+    """Whether that frame is kernel code, in which no exception may come up."""
+    return _whose(frame) is _KERNEL
 
 
 def _whose(frame):

@@ -4,12 +4,24 @@ Each way to learn of its finish (poll, exit_code, wait, await, stop, reading to 
 """
 
 from _thread import allocate_lock
+from functools import wraps
 
 from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import job_kept, limits
 from .interrupts import door
 from .job_records import GONE
+
+
+def _leaving(method):
+    """For what cells call and may call all the time: an interrupt that met it is raised when it returns."""
+    @wraps(method)
+    def leaving(self, *args, **options):
+        result = method(self, *args, **options)
+        self._jobs.leave_kernel()
+        return result
+
+    return leaving
 
 
 @door
@@ -63,6 +75,7 @@ class Job:
     def exit_code(self):
         return self.poll()
 
+    @_leaving
     def poll(self):
         """Its exit code; None while it runs."""
         with self._jobs.lock:
@@ -146,6 +159,7 @@ class Job:
             raise TypeError('pipe() gives the standard input itself')
         return self._jobs.run(program, *args, stdin=self, **options)
 
+    @_leaving
     def read_bytes(self, offset=0, limit=None):
         """The kept bytes of both streams in written order, from that offset on, at most `limit` of them."""
         if type(offset) is not int or offset < 0 or (limit is not None and (type(limit) is not int or limit < 0)):
@@ -171,6 +185,7 @@ class Job:
         text = self._text(-limits.JOB_PAGE_MOST, None, False)
         return ''.join(text.splitlines(True)[-count:]) if count else ''
 
+    @_leaving
     def _text(self, start, end, with_gaps):
         """From `start` (negative: before the end) to `end` (None: all there is)."""
         kept = self._record.kept
@@ -181,6 +196,7 @@ class Job:
                 end = total
             return job_kept.text_of(kept, max(0, total + start) if start < 0 else start, end, with_gaps)
 
+    @_leaving
     def __repr__(self):
         record = self._record
         with self._jobs.lock:

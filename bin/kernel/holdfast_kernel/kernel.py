@@ -15,7 +15,7 @@ from . import failpoints, frames, limits, system
 from .cells import Outcome
 from .delivery import Delivery
 from .execution import Execution, of_request
-from .last_words import end_forked_child, end_process
+from .last_words import end_forked_child, end_process, end_without_link
 from .link_thread import LinkThread
 from .outbox import Outbox
 from .pump import Pump
@@ -50,7 +50,7 @@ class Kernel:
         self._shutdown = None  # (exit code, why) once this kernel shall end
         self._forked = False
         self.poller = select.poll()
-        self._thread = LinkThread(self.poller, self._drive, self._on_thread_failure)
+        self._thread = LinkThread(self.poller, self._drive, lambda error: end_without_link(log, error))
         self._link = self._window = self._delivery = self._pump = None  # set by use_link
         self.requests = Requests(lambda payload: self._window.push(payload, must=True), log)
         self.last_request = Request('', {}, lambda _message: None)  # saves the namespace at the end of the grace, if it is to be
@@ -305,11 +305,6 @@ class Kernel:
         self._outbox.serve()
         self._link.flush_for(limits.LAST_WORDS)
         end_process(self._log, code, why)
-
-    def _on_thread_failure(self, error):
-        """A kernel without its link thread would be silent: better an end with its cause."""
-        self._log.write('link-thread-failed %s: %s' % (type(error).__name__, error))
-        os._exit(70)
 
     # What the link reports.
 

@@ -9,8 +9,8 @@ import sys
 import time
 import types
 
-from . import (adoption, by_value, cloning, failpoints, figures, handshake, import_hooks, inspecting, left_behind, limits, log, pipe_readers,
-               preloading, serving, sockets, system, thread_labels)
+from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, import_hooks, inspecting, left_behind, limits, log,
+               pipe_readers, preloading, serving, sockets, system, thread_labels)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -31,6 +31,7 @@ _present = []  # the Kernel of this process, if it is one
 
 inspecting.install()
 thread_labels.install()
+handlers.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
 import_hooks.after_import('matplotlib.pyplot', figures.on_pyplot)
 import_hooks.after_import('IPython.display', lambda module: setattr(module, 'display', builtins.display))
@@ -128,6 +129,7 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output(),
                     lambda parted: pipe_readers.tell(spec, parted, own_log))
     interrupts = Interrupts()
+    handlers.use(interrupts, own_log)
     streams = Streams(output, interrupts.leave_kernel)
     displays = Displays(output, interrupts, lambda: kernel.notify_output())
     displays.install()
@@ -136,7 +138,7 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     Shell(namespace, interrupts.leave_kernel).install()
     runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0))
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
-    jobs = Jobs(spec['kernel'], descriptors, output.current_cell, own_log)
+    jobs = Jobs(spec['kernel'], descriptors, output.current_cell, interrupts.leave_kernel, own_log)
     builtins.run = jobs.run
     kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, jobs, own_log)
     serving.register(kernel, namespace, spec, own_log)

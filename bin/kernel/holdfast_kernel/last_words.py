@@ -22,6 +22,14 @@ def end_process(log, code, why):
         os._exit(code)
 
 
+def end_without_link(log, error):
+    """A kernel without its link thread would be silent: better an end with its cause, without memory for a line of the log, too."""
+    try:
+        log.write('link-thread-failed %s: %s' % (type(error).__name__, error))
+    finally:
+        os._exit(70)
+
+
 def end_forked_child(outcome):
     """The cell's code returned in a forked child: it ends as a script would."""
     try:

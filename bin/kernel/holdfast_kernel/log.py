@@ -15,15 +15,14 @@ class Log:
 
     def write(self, line):
         """Never raises: a log that cannot be written must not stop what it speaks of."""
-        now = time.time()
-        stamp = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))
-        data = ('%s.%03dZ %s\n' % (stamp, now * 1000 % 1000, line)).encode('utf-8', 'backslashreplace')
-        self._left -= len(data)
-        if self._left < 0:
-            return
         try:
-            os.write(self.fd, data)
-        except OSError:
+            now = time.time()
+            stamp = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))
+            data = ('%s.%03dZ %s\n' % (stamp, now * 1000 % 1000, line)).encode('utf-8', 'backslashreplace')
+            self._left -= len(data)
+            if self._left >= 0:
+                os.write(self.fd, data)
+        except (OSError, MemoryError):
             pass
 
 

@@ -6,7 +6,7 @@ any thread. A write waits for room only while a daemon is attached and takes fra
 
 import codecs
 import select
-from _thread import _count as thread_count, allocate_lock
+from _thread import RLock, _count as thread_count, allocate_lock, get_ident
 
 from os import read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic  # bound here: a cell may replace those of the module
@@ -44,7 +44,7 @@ class Output:
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
         self._journal = journal
         self._notify = notify
-        self._lock = allocate_lock()
+        self._lock = RLock()  # whoever holds it may be in the midst of a write: see _put_off
         self._pipes = Pipes(readers)
         self._poll = self._pipes.poll
         self._on_parted = on_parted
@@ -52,7 +52,11 @@ class Output:
         self._is_quick = False  # the newest cell has ended sooner than a process can be started
         self._cell = _Cell(b'', limits.OUTPUT_LIMIT)  # the executing cell or the last one
         self._announced = False  # whether notify() was called since the last rearm()
-        self._stalled_at = -1  # journal position at which a writer waited in vain; it does not wait there again
+        self._pulled = 0  # chunks so far
+        self._stalled_at = -1  # how many there were when a writer waited in vain; it does not wait again before the next one
+        self._late = []  # (stream, text, _Cell) that was put off, in order
+        self._late_size = 0  # bytes in it, and those left out
+        self._waiter = None  # the thread that waits for room, or the last that began to
         self._room = allocate_lock()  # released by the puller to wake a waiting writer
         self._room.acquire()
         self.is_attached = False  # set by the link's owner
@@ -92,20 +96,49 @@ class Output:
         data = text.encode('utf-8', 'backslashreplace')
         if self.forked:
             return _write_all(stream, data)
+        if self._lock._is_owned():
+            return self._put_off(stream, data)
         with self._lock:
             if text != '\n':  # the second write of a print(): nothing is to come between
                 for fd, _events in self._poll(0):
                     self._read_pipe(fd, True)
             self._put(stream, data, True, self._writer())
+            if self._late_size:
+                self._put_late()
 
     def write_bytes(self, stream, data):
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
         if self.forked:
             return _write_all(stream, data)
+        if self._lock._is_owned():
+            return self._put_off(stream, data.decode('utf-8', 'replace').encode())
         with self._lock:
             self._read_pipes(self._poll(0), True)
             cell = self._writer()
             self._put(stream, self._clean(cell.decoders, stream, data), True, cell)
+            if self._late_size:
+                self._put_late()
+
+    def _put_off(self, stream, data):
+        """Text of code that runs in the midst of another write of its own thread: a signal handler, a finalizer, a trace function.
+
+        It follows that write: the lock is held, and nothing may come between its steps."""
+        self._late_size += len(data)
+        if self._late_size <= limits.LATE_OUTPUT:
+            self._late.append((stream, data, self._writer()))
+
+    def _put_late(self):
+        """Appends what was put off, at once: a trace function may print for each step of this."""
+        late, left_out = self._late, self._late_size
+        self._late, self._late_size = [], 0
+        together = {}  # (stream, id of the cell) -> (cell, texts): few pieces, whatever there was
+        for stream, data, cell in late:
+            together.setdefault((stream, id(cell)), (cell, []))[1].append(data)
+            left_out -= len(data)
+        for (stream, _id), (cell, texts_of_it) in together.items():
+            self._put(stream, b''.join(texts_of_it), False, cell)
+        if left_out:
+            self._put(STDERR, b'[%d bytes left out: written in the midst of another write]\n' % left_out, False)
 
     def drain(self):
         """Takes what the pipes hold now, one read each, without waiting for room. Called by the link's owner."""
@@ -121,6 +154,7 @@ class Output:
         """The next Chunk for an output frame, or None."""
         with self._lock:
             chunk = self._journal.pull()
+            self._pulled += chunk is not None
         if self._room.locked():
             try:
                 self._room.release()
@@ -149,6 +183,8 @@ class Output:
         """The end of a cell, or of the present one: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
             self._read_pipes(self._poll(0), False)
+            if self._late_size:
+                self._put_late()
             cell = cell or self._cell
             self._is_quick = cell is self._cell and monotonic() - self._began < limits.SPAWN
             for fd in self._pipes.ready_of(cell):
@@ -265,27 +301,29 @@ class Output:
     def _wait_for_room(self, wanted):
         """Lets the link thread send, the lock released, until there is room; gives up after OUTPUT_STALL without progress."""
         journal = self._journal
-        if journal.sent == self._stalled_at:
-            return
-        seen = journal.sent
+        if self._pulled == self._stalled_at or self._waiter == get_ident():
+            return  # a handler that prints in the midst of a wait does not wait again: the next one would interrupt it there
+        seen = self._pulled  # not the journal's position: what is overwritten moves that, too
         until = monotonic() + limits.OUTPUT_STALL
         while self.is_attached and journal.unsent_room() < wanted:
             self._announced = True
+            self._waiter = get_ident()
             self._lock.release()
             try:
                 self._notify()
                 self._room.acquire(True, 0.02)
             finally:
                 self._lock.acquire()
-            if journal.sent != seen:
-                seen = journal.sent
+                self._waiter = None
+            if self._pulled != seen:
+                seen = self._pulled
                 until = monotonic() + limits.OUTPUT_STALL
             elif monotonic() >= until:
                 self._stalled_at = seen
                 return
 
     def become_forked_child(self):
-        self._lock = allocate_lock()
+        self._lock = RLock()
         self.forked = True
 
 

@@ -92,11 +92,16 @@ def _add(data, metadata, mime, content):
     if not issubclass(type(mime), str) or content is None:
         return
     mime = str.__str__(mime)[:limits.MIME]
+    if mime not in data and len(data) >= limits.MIMES:
+        return
     kind = type(content)
     if issubclass(kind, str):
         data[mime] = str.__str__(content)
     elif kind in (bytes, bytearray, memoryview):
-        data[mime] = base64.b64encode(content).decode()
+        try:
+            data[mime] = base64.b64encode(content).decode()
+        except (ValueError, BufferError):
+            pass  # a view that was released, or whose bytes do not lie side by side
     elif issubclass(kind, (dict, list, tuple, int, float)):
         try:
             data[mime] = json.dumps(content, allow_nan=False, default=str)

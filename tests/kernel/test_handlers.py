@@ -1,0 +1,108 @@
+"""Code of a cell that runs where it likes, signal handlers and trace functions: it meets the kernel's own code and harms it not."""
+
+import os
+import signal
+import unittest
+
+from harness import NurseryTest
+
+TICKS = 'import signal, time\nticks = 0\ndef tick(*_):\n    global ticks\n    ticks += 1\n    {}\nsignal.signal(signal.SIGALRM, tick)\n'
+LOUD = TICKS.format('print("tick")') + '''signal.setitimer(signal.ITIMER_REAL, 0.01, 0.02)
+until = time.monotonic() + 1
+while time.monotonic() < until: print("x" * 9); time.sleep(0)
+signal.setitimer(signal.ITIMER_REAL, 0)
+ticks'''
+RAISING = TICKS.format('raise TimeoutError("rang")')
+
+
+class PrintingTest(NurseryTest):
+    """What prints in the midst of a print of the same thread: its text follows, and nothing waits for itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+
+    def test_a_handler_that_prints_while_its_cell_prints_loses_no_text(self):
+        done = self.kernel.run(LOUD, timeout_ms=10000)
+
+        self.assertEqual(done['status'], 'ok')
+        self.assertEqual(self.kernel.connection.output(done['cell']).count('tick'), int(done['value']))
+        self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_trace_and_profile_functions_that_print_end_with_their_cell(self):
+        for name in ('settrace', 'setprofile'):
+            done = self.kernel.run('import sys\nsys.%s(lambda *_: print("seen"))\ndef f(): print("here")\nf()\nsys.%s(None)' % (name, name),
+                                   timeout_ms=5000)
+            self.assertEqual(done['status'], 'ok', done)
+            text = self.kernel.connection.output(done['cell'])
+            self.assertIn('here', text)
+            self.assertIn('seen\n', text)
+            self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_a_handler_that_floods_in_the_midst_of_a_print_is_counted(self):
+        code = TICKS.format('sys.stdout.write("y" * (3 << 20))').replace('import', 'import sys,', 1)
+        code += 'with sys.stdout._output._lock: signal.raise_signal(signal.SIGALRM)\nprint("end")'
+
+        done = self.kernel.run(code, timeout_ms=5000)
+
+        self.assertEqual(done['status'], 'ok')
+        self.assertEqual(done['stdout']['head'], 'end\n')
+        self.assertIn('[3145728 bytes left out', done['stderr']['head'])
+
+
+class RaisingTest(NurseryTest):
+    """A handler that raises ends its cell, or nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+
+    def test_an_alarm_that_rings_between_cells_costs_nothing(self):
+        self.kernel.run('kept = 41\n' + RAISING)
+        os.kill(self.kernel.pid, signal.SIGALRM)
+        self.wait_until(lambda: b'handler-raised TimeoutError' in self.kernel.file('kernel.log'), 'the line in the log')
+
+        self.assertEqual(self.kernel.run('kept + 1')['value'], '42')
+        self.assertEqual(self.kernel.run('ticks')['value'], '1')
+
+    def test_one_that_rings_in_a_cell_ends_it_with_its_own_error(self):
+        for rest in ('time.sleep(10)', 'while True: print(1)', 'while True: display(1)', 'j = run("sleep", "10"); j.wait()',
+                     'j = run("sleep", "10")\nwhile True: j.poll()', 'import asyncio; await asyncio.sleep(10)'):
+            done = self.kernel.run(RAISING + 'signal.setitimer(signal.ITIMER_REAL, 0.1)\n' + rest, timeout_ms=5000)
+
+            self.assertEqual((done['status'], done['error'] and done['error']['name']), ('error', 'TimeoutError'), (rest, done))
+            self.assertNotIn('holdfast', done['error']['traceback'])
+            self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_hundreds_of_them_end_no_kernel(self):
+        caught = ('until = time.monotonic() + 1\nsignal.setitimer(signal.ITIMER_REAL, 0.01, 0.002)\nwhile time.monotonic() < until:\n'
+                  '    try:\n        while time.monotonic() < until: print(ticks); display(ticks); j.poll()\n    except TimeoutError: pass\n')
+        done = self.kernel.run('j = run("sleep", "100")\n' + RAISING + caught, timeout_ms=10000)
+
+        self.assertIn(done['status'], ('ok', 'error'))  # the last of them may meet the cell outside of its try
+        self.wait_until(lambda: self.kernel.run('signal.setitimer(signal.ITIMER_REAL, 0)')['status'] == 'ok', 'the end of the alarms')
+        self.assertEqual(self.kernel.run('ticks > 100')['value'], 'True')
+
+    def test_a_cell_sees_the_handlers_that_it_set(self):
+        self.assertEqual(self.kernel.run(RAISING + 'signal.getsignal(signal.SIGALRM) is tick')['value'], 'True')
+        self.assertEqual(self.kernel.run('signal.signal(signal.SIGALRM, signal.SIG_IGN) is tick')['value'], 'True')
+        self.assertEqual(self.kernel.run('signal.getsignal(signal.SIGALRM) is signal.SIG_IGN')['value'], 'True')
+
+
+class LinkTest(NurseryTest):
+    def test_a_cell_that_prints_is_not_held_up_by_a_daemon_that_takes_nothing(self):
+        kernel = self.spawn()
+        cell = kernel.execute('for _ in range(30000): print("x" * 100)', timeout_ms=10000)  # nothing is acked before its done
+
+        self.assertEqual(kernel.connection.wait_for('done', cell=cell)['status'], 'ok')
+
+    def test_a_kernel_whose_link_thread_finds_no_memory_ends_and_is_not_silent(self):
+        kernel = self.spawn()
+        kernel.execute('import time\nfrom holdfast_kernel import log, pump\ndef fail(*_, **__): raise MemoryError\n'
+                       'log.Log.write = fail\npump.Pump.pump = fail\ntime.sleep(60)')
+
+        self.assertEqual(self.wait_exit(kernel, timeout=5)['exit_code'], 70)
+
+
+if __name__ == '__main__':
+    unittest.main()
