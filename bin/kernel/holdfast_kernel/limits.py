@@ -85,6 +85,7 @@ LAST_WORDS = 0.25  # for the `done` of a cell that takes its kernel along
 
 OWN_DESCRIPTORS = 900  # the kernel's descriptors are moved here
 THREAD_STACK = 256 * 1024
+THREAD_START = 5.0  # for a thread's first instruction
 LOWEST_RECURSION = 300  # below this the kernel's own code could fail
 
 REST = 64 * 1024  # kept of each output pipe of a dead kernel

@@ -42,12 +42,17 @@ class LinkThread:
         self._is_armed = False
 
     def start(self):
+        """Returns once the thread runs; RuntimeError if it does not: one that finds no memory for its first call ends without a word."""
+        begun = allocate_lock()
+        begun.acquire()
         before = stack_size(limits.THREAD_STACK)
         try:
             # Not threading.Thread: users shall not see it among theirs.
-            start_new_thread(self._run, (self._generation, self._timer.fd))
+            start_new_thread(self._run, (self._generation, self._timer.fd, begun.release))
         finally:
             stack_size(before)
+        if not begun.acquire(True, limits.THREAD_START):
+            raise RuntimeError('the link thread does not begin')
 
     def lend(self):
         """The main thread, about to run a cell, lets the link thread take over when the cell runs long."""
@@ -121,8 +126,9 @@ class LinkThread:
             os.close(self._timer.fd)
             os.close(self.wake_fd)
 
-    def _run(self, generation, timer_fd):
+    def _run(self, generation, timer_fd, begun):
         try:
+            begun()
             # Signals belong to the main thread: only there they interrupt a blocking call of a cell.
             pthread_sigmask(SIG_BLOCK, system.SIGNALS)
             sleep = select.poll()
