@@ -73,10 +73,11 @@ bool display_store::keep(link::display shown) {
 
 void display_store::take(link::display shown, bool is_written) {
   auto& kept = kept_[shown.index];
-  for (auto const& part : kept.data) room_ += part.data.size();  // of the same one, which came before
+  for (auto const& part : kept.data) room_ += link::json_string_bytes(part.data);  // of the same one, which came before
   leave_out(shown, [&](auto const& part) {
-    if (!is_written || part.data.size() > std::min(defaults::inline_display, room_)) return false;
-    room_ -= part.data.size();
+    auto const bytes = link::json_string_bytes(part.data);
+    if (!is_written || bytes > std::min(defaults::inline_display, room_)) return false;
+    room_ -= bytes;
     return true;
   });
   kept = std::move(shown);

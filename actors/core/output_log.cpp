@@ -10,6 +10,7 @@
 
 #include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
+#include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
 
@@ -163,6 +164,7 @@ bool output_log::append(link::output_stream which, std::uint64_t offset, std::st
 output_page output_log::read(std::uint64_t offset, std::size_t limit) {
   output_page page;
   page.next_offset = offset;
+  std::size_t written = 0;  // about, of the page as JSON
   unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return page;
   forward_reader reader(file.get());
@@ -177,6 +179,8 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
     auto const length = floor_character(text, std::min(limit, text.size()));
     if (length == 0) return false;  // the next character does not fit any more
     text.resize(length);
+    written += defaults::chunk_json + link::json_string_bytes(text);
+    if (written > defaults::page_json && !page.chunks.empty()) return false;
     limit -= length;
     page.next_offset += length;
     auto const which = static_cast<link::output_stream>(header.which);

@@ -37,6 +37,12 @@ void append_number(std::string& out, Number value) {
 
 }  // namespace
 
+std::size_t json_string_bytes(std::string_view text) {
+  auto bytes = text.size();
+  for (auto const c : text) bytes += static_cast<unsigned char>(c) < 0x20 ? 5 : c == '"' || c == '\\' ? 1 : 0;
+  return bytes;
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   std::size_t at = 0;

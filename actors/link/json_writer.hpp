@@ -10,6 +10,8 @@ namespace holdfast::link {
 
 /// Appends `text` as a JSON string; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
+/// What append_json_string adds for it between the quotes.
+std::size_t json_string_bytes(std::string_view text);
 
 class json_writer {
  public:

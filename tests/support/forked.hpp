@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -17,7 +18,9 @@ namespace holdfast::test {
 /// A forked child that ends with what `body` returns; killed and reaped with the object. It must not use Catch's macros.
 class forked {
  public:
-  explicit forked(std::function<int()> const& body) : pid_(::fork()) {
+  explicit forked(std::function<int()> const& body) {
+    std::cout.flush();  // or the child writes it as well
+    pid_ = ::fork();
     if (pid_ == -1) throw std::runtime_error("cannot fork");
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
