@@ -75,7 +75,10 @@ class JobTest(NurseryTest):
         """For a job that outlives its kernel."""
         def end():
             for pid in self.group(number):
-                os.kill(pid, signal.SIGKILL)
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass  # it has ended since the look
             self.wait_gone(number)
         self.addCleanup(end)
 
