@@ -52,6 +52,26 @@ class NurseryStartTest(DaemonCase):
         self.assert_ok(self.daemon.run("6 * 7", python=python), "42")
         self.assertTrue((marks / "one").exists(), "it was killed")
 
+    def test_a_preloaded_module_that_starts_threads_is_there_with_its_threads(self):
+        library = self.daemon.directory / "library"
+        library.mkdir()
+        (library / "starts_threads.py").write_text(
+            "import os, threading\nimporter = os.getpid()\nasked, answered = threading.Event(), threading.Event()\n"
+            "def answer():\n    asked.wait()\n    answered.set()\n"
+            "threading.Thread(target=answer, daemon=True).start()\n"
+        )
+        python, _ = self.interpreter("threaded", f"export PYTHONPATH={library}")
+        (self.daemon.home / "config.toml").write_text('preload = ["starts_threads", "decimal"]\n')
+        self.daemon.restart()
+
+        result = self.daemon.run(
+            "import os, sys\nm = sys.modules['starts_threads']\nm.asked.set()\n"
+            "m.answered.wait(10), m.importer == os.getpid(), 'decimal' in sys.modules",
+            python=python,
+        )
+
+        self.assert_ok(result, "(True, True, True)")
+
     def test_one_killed_each_time_is_refused_after_two_starts_and_works_once_it_is_let_live(self):
         python, marks = self.interpreter("always", "[ -e $marks/let ] || { mkdir $marks/$$; kill -9 $$; }")
 
