@@ -264,7 +264,7 @@ class Kernel:
         while not thread.is_wanted_back:
             made = self._pump.pump(limits.OUTPUT_WINDOW)
             self._link.flush()
-            if made:
+            if made and not self._output.is_flooded:
                 # A cell that goes on writing is looked at now and then: to be woken by each line would slow it down.
                 thread.nap(limits.OUTPUT_NAP)
             else:

@@ -30,6 +30,7 @@ OUTPUT_NAP = 0.003  # between two looks at the output of a cell that goes on wri
 LATE_OUTPUT = 1024 * 1024  # bytes written in the midst of another write that wait for its end
 OUTPUT_STALL = 1.0  # how long a writer waits for an attached daemon that takes nothing
 PIPE_READ = 64 * 1024
+FLOOD = 32 * 1024  # bytes of one read from which on the next one does not wait
 SPAWN = 70e-6  # no process is started in less: the fastest took 57 us, and a cell takes 24 besides
 LEFT_PIPES = 32  # that were left to processes of earlier cells; later ones write as the newest cell
 PIPES_SECONDS = 0.05  # for a nursery to take the pipes of its kernel

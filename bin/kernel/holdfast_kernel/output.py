@@ -59,6 +59,7 @@ class Output:
         self._waiter = None  # the thread that waits for room, or the last that began to
         self._room = allocate_lock()  # released by the puller to wake a waiting writer
         self._room.acquire()
+        self.is_flooded = False  # the last look at the pipes took much from one: there will be more at once
         self.is_attached = False  # set by the link's owner
         self.forked = False  # in a child of a cell's fork: text goes straight to descriptors 1 and 2
 
@@ -143,6 +144,7 @@ class Output:
     def drain(self):
         """Takes what the pipes hold now, one read each, without waiting for room. Called by the link's owner."""
         with self._lock:
+            self.is_flooded = False
             for fd in self._pipes.ready():
                 self._read_pipe(fd, False)
 
@@ -214,6 +216,8 @@ class Output:
         except OSError:
             data = b''
         pipe = self._pipes.by_fd[fd]
+        if len(data) >= limits.FLOOD:
+            self.is_flooded = True
         if not data:
             self._flush(pipe.decoders, pipe.cell)
             self._pipes.forget(pipe)
