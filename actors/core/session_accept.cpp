@@ -129,6 +129,7 @@ bool session_state::accept_front() {
     return true;
   }
   if (auto refusal = why_refused(front.what)) {
+    publish("refused", "{\"reason\":\"" + std::string(to_string(refusal->code)) + "\"}");
     refuse_front(std::move(*refusal));
     return true;
   }

@@ -147,8 +147,13 @@ void session_state::on_dead(kernel_dead told) {
   refuse_asked(true);
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   auto const& journal = told.left.journal;
-  for (auto const& each : journal.records)
-    if (auto* cell = find(each.cell); cell && is_out(*cell)) on_output(*cell, each.stream, each.offset, each.text);
+  for (auto const& each : journal.records) {
+    auto* cell = find(each.cell);
+    if (cell == nullptr)
+      on_late_output({each.cell, each.stream, each.offset, each.text});
+    else if (is_out(*cell))
+      on_output(*cell, each.stream, each.offset, each.text);
+  }
   if (auto* cell = journal.records.empty() ? nullptr : find(journal.records.back().cell); cell && is_out(*cell))
     cell->output.count_at_least(journal.out_bytes, journal.err_bytes);
   if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable)

@@ -91,8 +91,10 @@ class LikeColdStartTest(NurseryTest):
         self.assertEqual((cold.pop('argv'), warm.pop('argv')), (['-c'], ['']))
         # Interrupts are the kernel's; a hangup does not end it; a crash leaves a trace.
         cold['handlers'].update({'1': 'ignore_signal', '2': 'handle'})
-        crashes = sum(1 << (int(number) - 1) for number in (signal.SIGHUP, signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL))
-        cold['caught'] |= crashes
+        own = sum(1 << (int(number) - 1) for number in (signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS,
+                                                        signal.SIGILL))
+        cold['caught'] |= own
+        cold['signals']['SigIgn'] &= ~own  # of whoever started the tests
         # A cell may fork though the kernel has a thread: Python 3.12 would tell of that one.
         warm['warning filters'] = [one for one in warm['warning filters'] if 'multi-threaded' not in one]
         for name in cold:
