@@ -78,7 +78,7 @@ result<void> take_file(config& to, std::filesystem::path const& path) {
   for (auto const& [name, node] : table) {
     auto const place = fmt::format("{}, line {}", path.string(), name.source().begin.line);
     auto const key =
-        std::find_if(config_keys().begin(), config_keys().end(), [&](auto const& one) { return one.name == name.str(); });
+        std::find_if(config_keys().begin(), config_keys().end(), [wanted = name.str()](auto const& one) { return one.name == wanted; });
     if (key == config_keys().end()) return refuse(fmt::format("{}: unknown key {}; remove it", place, name.str()));
     auto const value = value_of(node);
     auto const done = value ? key->set(to, *value) : tl::unexpected(std::string("it has the wrong type"));
@@ -113,7 +113,7 @@ result<void> take_environment(config& to, environment_map const& environment) {
       to.failpoint_log = value;
     } else if (name.starts_with("HOLDFAST_") && name != home_variable && name != kernel_mark &&
                std::none_of(config_keys().begin(), config_keys().end(),
-                            [&](auto const& key) { return variable_of(key.name) == name; })) {
+                            [&wanted = name](auto const& key) { return variable_of(key.name) == wanted; })) {
       to.ignored_variables.push_back(name);
     }
   }

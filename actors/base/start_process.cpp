@@ -51,6 +51,7 @@ tl::expected<stream_pair, int> make_pair() {
 
 std::vector<char*> pointers(std::vector<std::string> const& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (auto const& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
   return out;
@@ -181,7 +182,7 @@ std::filesystem::path find_program(std::string const& name, std::string const& p
   std::string_view rest = path;
   while (!rest.empty()) {
     auto const end = std::min(rest.find(':'), rest.size());
-    auto const candidate = std::filesystem::path(rest.substr(0, end)) / name;
+    auto candidate = std::filesystem::path(rest.substr(0, end)) / name;
     std::error_code ignored;
     if (end > 0 && std::filesystem::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0) return candidate;
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -206,6 +207,7 @@ result<finished_process> run_process(std::vector<std::string> const& argv, std::
   if (!input || !errors) return cannot_start(program, std::strerror(!input ? input.error() : errors.error()));
 
   std::vector<std::string> variables;
+  variables.reserve(env.size());
   for (auto const& [name, value] : env) variables.push_back(name + "=" + value);
   auto const pid = spawn(program, argv, variables, directory.get(), input->theirs.get(), null.get(), errors->theirs.get());
   if (!pid) return cannot_start(program, std::strerror(pid.error()));
