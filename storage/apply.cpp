@@ -131,6 +131,11 @@ class change_writer {
   void operator()(put_nursery const& what) { in_.put<nursery_codec>(what.row.nursery.text, what.row); }
   void operator()(erase_nursery const& what) { in_.erase(table::nurseries, what.nursery.text); }
 
+  void operator()(put_saved const& what) {
+    if (!is_doomed(in_, what.row.session)) in_.put<saved_codec>(key_of(what.row.session), what.row);
+  }
+  void operator()(erase_saved const& what) { in_.erase(table::saved, key_of(what.session)); }
+
   void operator()(put_notice const& what) {
     auto const& row = what.row;
     if (!is_doomed(in_, row.session)) in_.put<notice_codec>(key_of(row.session, row.notice.text), stored_notice{false, row});

@@ -118,6 +118,13 @@ struct job_id_codec {
   static void read(byte_reader& key, byte_reader& value, row& into);
 };
 
+struct saved_codec {
+  using row = saved_record;
+  static constexpr table in = table::saved;
+  static void write(byte_writer& out, row const& from);
+  static void read(byte_reader& key, byte_reader& value, row& into);
+};
+
 /// Rows that say everything by being there.
 struct presence {
   session_number session = 0;

@@ -1,4 +1,4 @@
-// Listing links, nurseries and notices.
+// Listing links, nurseries and notices; finding a saved namespace.
 #include "storage/reads.hpp"
 
 namespace holdfast::storage::reads {
@@ -20,6 +20,11 @@ std::vector<typename Codec::row> whole_table(snapshot& in) {
 
 std::vector<link_record> links(snapshot& in) { return whole_table<link_codec>(in); }
 std::vector<nursery_record> nurseries(snapshot& in) { return whole_table<nursery_codec>(in); }
+
+std::optional<saved_record> saved(snapshot& in, session_number session) {
+  if (in.is_doomed(session)) return std::nullopt;
+  return in.find<saved_codec>(key_of(session));
+}
 
 std::vector<notice_record> notices(snapshot& in, session_number session) {
   std::vector<notice_record> found;

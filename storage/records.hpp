@@ -159,6 +159,28 @@ struct job_record {
   notice_id notice;                // that tells of its end; empty: none was written
 };
 
+/// A name whose value is not in a saved namespace.
+struct skipped_name {
+  std::string name;
+  std::string reason;
+  friend bool operator==(skipped_name const&, skipped_name const&) = default;
+};
+
+/// A namespace saved to a file: what the session's next kernel starts with. While it is there no kernel of the session is given a cell, so
+/// that file and the kernel it was saved from never differ.
+struct saved_record {
+  session_number session = 0;
+  kernel_id kernel;    // that it was saved from
+  std::string file;    // relative to the home
+  std::string python;  // that kernel's asked_python: another one gets no such namespace
+  std::string reason;  // stop, grace or fork
+  std::uint64_t bytes = 0;  // of the file
+  unix_ms saved_at = 0;
+  /// As the kernel told; both empty if it saved itself: then the file alone has them.
+  std::vector<std::string> names;
+  std::vector<skipped_name> skipped;
+};
+
 // Changes: what a transaction does. The same ones are applied to either store.
 struct put_session {
   session_record row;
@@ -206,9 +228,15 @@ struct erase_notice {
   session_number session = 0;
   notice_id notice;
 };  // in boot it hides the row of disk too
+struct put_saved {
+  saved_record row;
+};  // `disk` alone has these
+struct erase_saved {
+  session_number session = 0;
+};
 
 using change = std::variant<put_session, erase_session, put_cell, erase_cell, expire_cell, put_outbox, erase_outbox, put_link,
-                            erase_link, put_job, put_nursery, erase_nursery, put_notice, erase_notice>;
+                            erase_link, put_job, put_nursery, erase_nursery, put_notice, erase_notice, put_saved, erase_saved>;
 using changes = std::vector<change>;
 
 }  // namespace holdfast::storage

@@ -195,6 +195,10 @@ result<std::vector<job_record>> stores::jobs_of(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::jobs_of(in, session); });
 }
 
+result<std::optional<saved_record>> stores::saved(session_number session) const {
+  return self_->reading([&](snapshot& in) { return reads::saved(in, session); });
+}
+
 result<std::vector<notice_record>> stores::notices(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::notices(in, session); });
 }

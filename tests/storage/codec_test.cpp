@@ -53,6 +53,7 @@ std::vector<encoded_row> one_of_each() {
       encoded<nursery_codec>("nursery", "y-1", nursery_row("y-1")),
       encoded<notice_codec>("notice", key_of(7, "n-1"), {false, notice_row(7, "n-1")}),
       encoded<notice_codec>("withdrawn notice", key_of(7, "n-1"), mark),
+      encoded<saved_codec>("saved namespace", key_of(7), saved_row(7)),
       encoded<doomed_codec>("doomed", key_of(7), {7, 0}),
       encoded<schema_codec>("schema", schema_codec::name, 1),
       encoded<last_session_codec>("last session", last_session_codec::name, 7),
@@ -170,6 +171,25 @@ TEST_CASE("every field of a job survives its bytes") {
   CHECK(read->output_bytes == job.output_bytes);
   CHECK(read->notice == job.notice);
   CHECK(peek_job_state(value) == job_state::lost);
+}
+
+TEST_CASE("every field of a saved namespace survives its bytes") {
+  auto const saved = saved_row(7, "grace");
+  std::string value;
+  encode<saved_codec>(key_of(7), saved, value);
+
+  auto const read = decode<saved_codec>(key_of(7), value);
+
+  REQUIRE(read);
+  CHECK(read->session == 7);
+  CHECK(read->kernel == saved.kernel);
+  CHECK(read->file == "state/7");
+  CHECK(read->python == saved.python);
+  CHECK(read->reason == "grace");
+  CHECK(read->bytes == 4711);
+  CHECK(read->saved_at == saved.saved_at);
+  CHECK(read->names == saved.names);
+  CHECK(read->skipped == saved.skipped);
 }
 
 TEST_CASE("a value cut short anywhere does not decode") {

@@ -92,6 +92,13 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
     if (one.what == crash::event::closing) closing.insert(one.session);
     if (one.what == crash::event::closed && reads::session(in, one.session)) broken.push_back("a closed session is there" + place(one));
   }
+  std::set<session_number> saved;  // whose kernel may have ended
+  for (auto const& one : entries) {
+    if (one.what == crash::event::saved) saved.insert(one.session);
+    if (one.what == crash::event::waking) saved.erase(one.session);
+  }
+  for (auto const session : saved)
+    if (closing.count(session) == 0 && !reads::saved(in, session)) broken.push_back("I15: a saved namespace is missing" + place({{}, session, 0, 0}));
   std::map<session_number, std::uint64_t> last_seq;
   for (auto const& link : reads::links(in)) last_seq[link.session] = link.last_seq;
   for (auto const& one : entries) {

@@ -157,6 +157,11 @@ inline job_record job_row(session_number session, std::string job, job_state sta
   return row;
 }
 
+inline saved_record saved_row(session_number session, std::string reason = "stop") {
+  return {session, kernel_id("k-1"), "state/" + std::to_string(session), "python3", std::move(reason), 4711, 1'700'000'000'000,
+          {"x", "y"},  {{"lock", "cannot be pickled"}}};
+}
+
 inline notice_record notice_row(session_number session, std::string notice) {
   return {notice_id(std::move(notice)), session, "state_lost", "the kernel was found dead", R"({"jobs":[]})", 1'700'000'000'000};
 }

@@ -19,6 +19,7 @@ class checker {
       numbers_are_spent(*store);
     }
     outboxes();
+    saved_namespaces();
     both_stores_agree();
     for (auto* store : {&in_.boot, &in_.disk})
       if (auto read = store->finish(true); !read) say(read.error().text);
@@ -112,6 +113,19 @@ class checker {
     each<outbox_codec>(in_.boot, [&](std::string_view key, outbox_record const&) {
       if (!garbage(key)) expect(in_.boot.has(table::cells, key), "I4: an outbox row without its cell", key);
     });
+  }
+
+  void saved_namespaces() {
+    each<saved_codec>(in_.disk, [&](std::string_view key, saved_record const& row) {
+      if (!garbage(key)) expect(in_.disk.has(table::sessions, key), "I15: saved, but there is no such session", key);
+      for (auto* store : {&in_.boot, &in_.disk})
+        each<cell_codec>(*store, [&](std::string_view place, cell_record const& cell) {
+          if (cell.session != row.session || is_final(cell.status) || garbage(place)) return;
+          auto const newest = in_.find<cell_codec>(place);
+          expect(!newest || newest->generation == 0 || is_final(newest->status), "I15: sent to a kernel while saved", place);
+        });
+    });
+    expect(in_.boot.count(table::saved) == 0, "I15: saved in boot", {});
   }
 
   void both_stores_agree() {

@@ -289,6 +289,21 @@ TEST_CASE("of ended jobs the newest 256 are kept, and those that run") {
   CHECK(taken(store->jobs({}, 1000)).size() == 258);
 }
 
+TEST_CASE("a session has one saved namespace, the newest, until it is erased") {
+  test_home home;
+  auto const store = home.open();
+  commit_disk(*store, {put_session{session_row(1, "a")}, put_saved{saved_row(1, "grace")}});
+  commit_disk(*store, {put_saved{saved_row(1, "stop")}});
+
+  auto const found = taken(store->saved(1));
+
+  REQUIRE(found);
+  CHECK(found->reason == "stop");
+  CHECK_FALSE(taken(store->saved(2)));
+  commit_disk(*store, {erase_saved{1}});
+  CHECK_FALSE(taken(store->saved(1)));
+}
+
 TEST_CASE("nurseries and links are listed and erased") {
   test_home home;
   auto const store = home.open();

@@ -48,6 +48,7 @@ void gateway::take_up(std::string const& name) {
   for (auto& cell : must(stores_.open_cells(found->number))) taken.open.push_back(cell);
   for (auto& job : must(stores_.jobs_of(found->number)))
     if (!has_ended(job.state)) taken.jobs.push_back(job);
+  if (must(stores_.saved(found->number))) taken.now = live_session::sleep::saved;
   taken.last_cell = must(stores_.last_cell_number(found->number));
   live_[name] = std::move(taken);
 }
@@ -71,7 +72,11 @@ void gateway::step(live_session& in) {
   if (choice < 12) return notify(in);
   if (choice < 15) return start_job(in);
   if (choice < 18 && !in.jobs.empty()) return end_job(in);
+  auto const is_out = !in.open.empty() && in.open.front().generation != 0;
+  if (choice < 22 && !is_out && in.now == live_session::sleep::awake) return save(in);
+  if (choice < 30 && in.now == live_session::sleep::saved) return wake(in);
   if (in.open.empty() || (choice < 35 && in.open.size() < 4)) return accept(in);
+  if (in.now != live_session::sleep::awake) return;
   auto const& first = in.open.front();
   if (first.started_at != 0) return finish(in);
   if (first.generation == 0 || dice(8) == 0) return send(in);  // a resend is harmless: the kernel knows the id
@@ -177,6 +182,21 @@ void gateway::end_job(live_session& in) {
   commit({put_job{job}, put_notice{notice}, put_link{in.link}});
 }
 
+void gateway::save(live_session& in) {
+  in.now = live_session::sleep::saving;
+  saved_record row;
+  row.session = in.row.number;
+  row.kernel = in.link.kernel;
+  row.file = "state/" + std::to_string(in.row.number);
+  disk_.add({{put_saved{row}}, {}, 0, in.row.number});
+}
+
+void gateway::wake(live_session& in) {
+  in.now = live_session::sleep::waking;
+  ledger_.write({event::waking, in.row.number, 0, 0});
+  disk_.add({{erase_saved{in.row.number}}, {}, 0, 0, in.row.number});
+}
+
 void gateway::close(live_session& in) {
   auto const number = in.row.number;
   ledger_.write({event::closing, number, 0, 0});
@@ -189,6 +209,13 @@ void gateway::after_disk() {
   for (auto const& done : disk_.take_done()) {
     if (!done.then_in_boot.empty()) commit(done.then_in_boot);
     if (done.closed != 0) ledger_.write({event::closed, done.closed, 0, 0});
+    for (auto& [name, session] : live_) {
+      if (session.row.number == done.saved) {
+        session.now = live_session::sleep::saved;
+        ledger_.write({event::saved, done.saved, 0, 0});
+      }
+      if (session.row.number == done.woken) session.now = live_session::sleep::awake;
+    }
   }
 }
 

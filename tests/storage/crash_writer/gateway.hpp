@@ -36,6 +36,7 @@ class gateway {
     cell_number last_cell = 0;
     cell_number expired = 0;  // all up to this one
     std::deque<job_record> jobs;  // that run
+    enum class sleep { awake, saving, saved, waking } now = sleep::awake;  // no cell is sent unless awake
   };
 
   void take_up(std::string const& name);
@@ -49,6 +50,8 @@ class gateway {
   void notify(live_session& in);
   void start_job(live_session& in);
   void end_job(live_session& in);
+  void save(live_session& in);
+  void wake(live_session& in);
   void close(live_session& in);
   void after_disk();
   void commit(changes const& all);

@@ -21,6 +21,8 @@ enum class event : char {
   start_acked = 'k',   // the kernel may forget that it started
   result_acked = 'r',  // the kernel may forget the result; the client has it
   job_acked = 'j',     // the kernel may forget that the job was started; `cell` is 0, the job is named by seq
+  saved = 'h',         // the kernel may end: its namespace is saved
+  waking = 'w',        // the saved namespace is about to be erased: a kernel has it again
   closing = 'z',       // the session's erasure is about to begin
   closed = 'x',        // the client was told that the session is gone
 };

@@ -16,6 +16,8 @@ struct moved_unit {
   changes unit;
   changes then_in_boot;
   session_number closed = 0;  // or 0
+  session_number saved = 0;   // whose namespace the unit saves, or 0
+  session_number woken = 0;   // whose saved namespace it erases, or 0
 };
 
 class store_thread {
