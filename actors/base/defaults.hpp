@@ -41,6 +41,10 @@ inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 
 inline constexpr milliseconds ack_delay = 20ms;      // a bare ack waits this long for a frame to ride on
 inline constexpr milliseconds request_deadline = 12s;  // for a kernel's answer beside cells: above its own JOB_STOP_SECONDS
+inline constexpr milliseconds namespace_deadline = 40s;  // to save or restore its namespace: the kernel gives up after 30 s
+inline constexpr std::uint32_t restores_most = 3;  // kernels that may die of restoring a namespace, or say nothing
+inline constexpr std::size_t saved_names_told = 20;  // in the text of a notice
+inline constexpr std::size_t saved_names_listed = 1000;  // in its details
 inline constexpr milliseconds leftover_grace = 250ms;      // from SIGTERM to SIGKILL of what a dead kernel left
 inline constexpr milliseconds abort_patience = 250ms;  // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
 inline constexpr milliseconds kill_margin = 2s;      // beyond deadline and grace, when the kernel should have killed itself

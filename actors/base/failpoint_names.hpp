@@ -21,5 +21,10 @@
   X(core_before_spawn_requested, "core.before_spawn_requested")      \
   X(core_after_spawn_recorded, "core.after_spawn_recorded")          \
   X(core_before_attach_sent, "core.before_attach_sent")              \
-  X(core_after_hello, "core.after_hello")
+  X(core_after_hello, "core.after_hello")                            \
+  X(core_before_saved_recorded, "core.before_saved_recorded")        \
+  X(core_after_saved_recorded, "core.after_saved_recorded")          \
+  X(core_after_saved_unlinked, "core.after_saved_unlinked")          \
+  X(core_before_restored_recorded, "core.before_restored_recorded")  \
+  X(core_after_restored_recorded, "core.after_restored_recorded")
 // clang-format on

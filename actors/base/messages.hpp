@@ -114,9 +114,11 @@ struct list_kernels {
   std::size_t limit = 100;
   std::string after;
 };
-/// Ends an idle kernel; answers with its last row. Errors: 1001, 1004 (it is busy, or has live jobs).
+/// Ends an idle kernel; answers with its last row. With `save` its namespace is saved first: its session is hibernated then, and what
+/// cannot be saved is not ended. Errors: 1001, 1004 (it is busy, or has live jobs), 1008 (it does not answer), 1014 (it could not save).
 struct stop_kernel {
   kernel_id kernel;
+  bool save = true;
 };
 /// Answers {items, next} of job rows, newest first.
 struct list_jobs {

@@ -61,6 +61,9 @@ struct context {
   void on_refused(storage::failure const& why);
 };
 
+/// The file of a session's saved namespace, relative to the home.
+std::string state_path(session_number session);
+
 /// Wakes the supervisor: something waits in to_disk.
 struct move_soon {};
 /// To the supervisor: end, as nothing more can be recorded.

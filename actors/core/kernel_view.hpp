@@ -38,7 +38,7 @@ class session_face {
  public:
   virtual ~session_face() = default;
   virtual storage::session_record const& record() const = 0;
-  /// `new starting idle busy unreachable`.
+  /// `new starting idle busy hibernated unreachable`.
   virtual char const* state() const = 0;
   /// The session row of docs/protocol.md as JSON text.
   virtual std::string row() const = 0;
@@ -49,8 +49,9 @@ class session_face {
   virtual void forget_notices(std::vector<notice_id> const& ids) = 0;
 };
 
-/// The row of a session that is in the stores only.
-std::string stored_session_row(storage::session_record const& record, std::size_t notices);
+/// The row of a session that is in the stores only; saved_bytes of its saved namespace, 0: it has none.
+std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes);
+constexpr char const* stored_state(std::uint64_t saved_bytes) { return saved_bytes > 0 ? "hibernated" : "new"; }
 
 /// Resident bytes from /proc/PID/statm; 0 when it cannot be read.
 std::uint64_t resident_bytes(std::int32_t pid);

@@ -101,6 +101,12 @@ struct remains {
   std::vector<said> frames;                   // from the spool
   link::journal_image journal;
   std::vector<std::int32_t> ended;            // pids of what it left, ended by this daemon as its nursery was dead
+  /// The file where the session's namespace is saved, if there is one: not necessarily this kernel's.
+  struct state_file {
+    std::uint64_t bytes = 0;
+    storage::unix_ms written_at = 0;
+  };
+  std::optional<state_file> state;
 };
 struct kernel_dead {
   kernel_id kernel;
@@ -113,10 +119,11 @@ struct kernel_left {
 
 // ---- supervisor -> session --------------------------------------------------------------------------------------------
 
-/// Ends the kernel if it is idle and still the session's; answers with its row.
+/// Ends the kernel if it is idle and still the session's, its namespace saved first if asked for; answers with its row.
 struct stop_session_kernel {
   reply_to from;
   kernel_id kernel;
+  bool save = true;
 };
 /// What is asked of a job of the session, wherever its kernel is.
 struct job_call {
@@ -153,6 +160,7 @@ struct read_remains {
   kernel_id kernel;
   std::int32_t pid = 0;
   std::string directory;  // absolute
+  std::string state;      // absolute: where it saves itself
 };
 struct remains_found {
   remains left;

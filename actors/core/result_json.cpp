@@ -49,8 +49,8 @@ std::string kernel_json(kernel_facts const& kernel) {
   link::json_writer out;
   out.text("id", kernel.kernel.text).integer("pid", kernel.pid).text("environment", kernel.environment);
   out.text("python", kernel.python).text("reason", kernel.reason).flag("reused", kernel.reason == "reused");
-  out.flag("restored", false).flag("state_lost", kernel.state_lost).flag("state_reset", kernel.state_reset);
-  out.flag("ended", kernel.ended).number("execution_count", kernel.execution_count).json("skipped", "[]");
+  out.flag("restored", kernel.restored).flag("state_lost", kernel.state_lost).flag("state_reset", kernel.state_reset);
+  out.flag("ended", kernel.ended).number("execution_count", kernel.execution_count).json("skipped", kernel.skipped);
   text_or_null(out, "note", kernel.note);
   return out.take();
 }

@@ -25,12 +25,14 @@ struct kernel_facts {
   std::int32_t pid = 0;
   std::string environment;
   std::string python;
-  std::string reason = "first";  // first reused reset died
+  std::string reason = "first";  // first reused restored reset died environment_changed
   bool state_lost = false;       // variables of earlier cells are gone, or will be for the next one
   bool state_reset = false;
   bool ended = false;  // the kernel ended with this cell
   std::uint64_t execution_count = 0;
   std::optional<std::string> note;
+  bool restored = false;       // it was given the saved namespace of an earlier kernel before this cell
+  std::string skipped = "[]";  // then: what of that could not be restored, as JSON text
 };
 
 struct result_facts {

@@ -55,8 +55,10 @@ std::string state_line(text_facts const& facts, text_facts::told const* cause) {
     return "[state lost: kernel " + death_in_words(*facts.death) + std::string(define_again);
   if (!kernel) return {};
   if (is_reset) return "[state reset: a fresh kernel on request" + std::string(define_again);
+  auto const is_told = kernel->note && !kernel->ended && storage::is_final(facts.status);
+  auto const why = is_told ? *kernel->note : "the earlier kernel is gone";
   if (kernel->state_lost)
-    return "[state lost: " + (cause ? cause->text : "the earlier kernel is gone") + std::string(define_again);
+    return "[state lost: " + (cause ? cause->text : why) + std::string(define_again);
   if (!kernel->restored && (kernel->reason == "environment_changed" || kernel->reason == "tools_changed"))
     return "[state reset: a fresh kernel, as the " +
            std::string(kernel->reason == "tools_changed" ? "tools" : "python or environment") + " asked for changed" +

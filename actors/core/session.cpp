@@ -74,6 +74,7 @@ void session_state::load(std::optional<storage::link_record> link) {
   auto& stores = *shared->stores;
   if (auto last = stores.last_cell_number(row_.number)) last_number = *last;
   if (auto found = stores.notices(row_.number)) notices = std::move(*found);
+  if (auto found = stores.saved(row_.number)) saved.row = std::move(*found);
   if (auto found = stores.jobs_of(row_.number))
     std::copy_if(found->begin(), found->end(), std::back_inserter(jobs), [](auto const& each) { return !storage::has_ended(each.state); });
   if (link) {
@@ -125,6 +126,7 @@ void session_state::load(std::optional<storage::link_record> link) {
 void session_state::advance() {
   accept_arrivals();
   if (!kernel_ && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
+  settle_saved();
   dispatch();
   guard_background();
 }
@@ -181,6 +183,8 @@ void session_state::on_disk_committed(disk_committed const& answer) {
     closing = false;
     return;
   }
+  if (answer.tag == disk_tag::saved_put) return on_saved_recorded(answer.problem);
+  if (answer.tag == disk_tag::saved_erased) return on_saved_erased(answer.problem);
   row_asked = false;
   // Nothing was accepted yet: whoever waits for that may send again.
   while (answer.problem && !arrivals.empty()) refuse_front(from_storage(*answer.problem));
@@ -259,7 +263,7 @@ char const* session_state::state() const {
     return view.state();
   }
   if (!arrivals.empty() || !cells.empty()) return "starting";
-  return "new";
+  return is_hibernated() ? "hibernated" : "new";
 }
 
 std::optional<kernel_view> session_state::kernel() const {
@@ -301,14 +305,16 @@ std::string session_state::row() const {
   out.number("jobs", live_jobs());
   auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
-  out.number("saved_bytes", 0).number("notices", notices.size()).text("created_at", rfc3339(row_.created_at));
+  out.number("saved_bytes", saved.row ? saved.row->bytes : 0).number("notices", notices.size());
+  out.text("created_at", rfc3339(row_.created_at));
   return out.take();
 }
 
-std::string stored_session_row(storage::session_record const& record, std::size_t notices) {
+std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes) {
   link::json_writer out;
-  write_key(out, record.key).text("state", "new").json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
-  out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", 0);
+  write_key(out, record.key).text("state", stored_state(saved_bytes));
+  out.json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
+  out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", saved_bytes);
   out.number("notices", notices).text("created_at", rfc3339(record.created_at));
   return out.take();
 }

@@ -42,7 +42,7 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
 /// Why the kernel of this link must be replaced before that cell; none: it need not be.
 std::optional<end_reason> fresh_kernel_for(storage::outbox_record const& cell, storage::link_record const& link) {
   if (cell.python != link.asked_python) return end_reason::environment_changed;
-  if (cell.reset && link.generation > 0) return end_reason::reset;
+  if (cell.reset && (link.generation > 0 || link.reason == "restored" || link.reason == "forked")) return end_reason::reset;
   return std::nullopt;
 }
 
@@ -163,7 +163,7 @@ void session_state::record_front() {
                                 python_of(what), what.if_kernel ? what.if_kernel->text : ""};
   auto link = kernel_->row;
   auto const is_strict = shared->settings.strict_durability;
-  auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && !fresh_kernel_for(outbox, link);
+  auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && may_send() && !fresh_kernel_for(outbox, link);
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
@@ -267,7 +267,7 @@ void session_state::start_kernel() {
     link.token = random_hex(32);
     link.directory = "run/" + link.kernel.text;
     link.protocol = link::protocol;
-    link.reason = row_.fresh_reason;
+    link.reason = next_kernel_reason(link.asked_python);
     link.started_at = link.idle_since = now_ms();
     unit.push_back(storage::put_link{link});
     auto committed = shared->commit(unit);
@@ -283,7 +283,7 @@ void session_state::start_kernel() {
     kernel_ = session_kernel{{}, std::move(link), {}, false, {}};
   }
   env::spawn_kernel request{{},       kernel_->row.kernel,   kernel_->row.token, kernel_->row.directory, kernel_->row.asked_python,
-                            row_.cwd, as_map(row_.variables)};
+                            row_.cwd, as_map(row_.variables), state_path(row_.number)};
   kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
 }
 
@@ -296,7 +296,7 @@ void session_state::try_again_later() {
 /// Hands the foreground cell to an attached kernel that does not have it yet.
 void session_state::dispatch() {
   auto* const first = foreground();
-  if (first == nullptr || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down) return;
+  if (first == nullptr || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down || !may_send()) return;
   auto& front = *first;
   if (front.sent || front.awaits_disk) return;
   auto& link = kernel_->row;

@@ -5,6 +5,7 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/list_page.hpp"
+#include "actors/core/saved_words.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/core/text_of_cell.hpp"
 #include "actors/link/json_writer.hpp"
@@ -37,8 +38,13 @@ kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) co
   facts.pid = link.process.pid;
   facts.environment = link.environment;
   facts.python = link.python;
-  facts.reason = is_first ? link.reason : "reused";
-  facts.state_lost = is_first && link.reason == "died";
+  facts.reason = is_first ? shown_reason(link.reason) : "reused";
+  facts.state_lost = is_first && facts.reason == "died";
+  facts.restored = is_first && link.reason == "restored";
+  for (auto const& each : notices) {
+    if (facts.restored && each.kind == "restored") facts.skipped = skipped_in(each.details);
+    if (is_first && link.reason == "restore_failed" && each.kind == "state_lost") facts.note = each.text;
+  }
   facts.state_reset = is_first && (link.reason == "reset" || link.reason == "environment_changed");
   if (is_first && link.reason == "environment_changed")
     facts.note = "another python was asked for, so a fresh kernel was started: the variables of the earlier one are gone";

@@ -159,8 +159,10 @@ void session_state::on_dead(kernel_dead told) {
   if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable)
     told.left.frames = std::move(waiting->frames);
   stalled = {};
+  auto const last = last_ran(told);
   if (!take(told.left.frames)) return stall(std::move(told));
   told.left.frames.clear();
+  if (waits_for_saved(told, last)) return;
   auto* front = foreground();
   if (front == nullptr || !is_out(*front)) front = has_cells_out() ? &cells.front() : nullptr;
   if (front && told.left.exit)
@@ -199,7 +201,8 @@ void session_state::on_dead(kernel_dead told) {
   ++next.restarts;
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
-  if (!ordered && !closing) {
+  auto const is_saved = saved.row && saved.row->kernel == told.kernel;  // nothing is lost then
+  if (!ordered && !closing && !is_saved) {
     std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
     for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
     if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);

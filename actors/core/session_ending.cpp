@@ -54,13 +54,16 @@ void session_state::end_kernel_for(end_reason reason, end_kernel::how way) {
 }
 
 void session_state::on_reset(reply_to from) {
+  self->send(shared->files, remove_tree{shared->path(state_path(row_.number) + ".damaged")});
   if (!kernel_) {
     auto next = row_;
     next.fresh_reason = "reset";
     if (auto committed = shared->commit({storage::put_session{next}}); !committed) return answer_error(from, committed.error());
     row_ = std::move(next);
     shared->move_later(row_.number);
-    return answer_text(from, row());
+    if (!saved.row) return answer_text(from, row());
+    reset_waiters.push_back(std::move(from));
+    return settle_saved();
   }
   reset_waiters.push_back(std::move(from));
   end_cells_out(cell_ending::reset);
@@ -79,6 +82,10 @@ void session_state::on_stop(stop_session_kernel const& order) {
                      {}});
   if (auto const live = jobs_of_kernel(); !live.empty())
     return answer_error(order.from, {error_code::busy, "kernel " + order.kernel.text + " has live jobs: " + named(live) + "; stop them first", {}});
+  if (saved.row || saved.now != saved_namespace::step::none)
+    return answer_error(order.from,
+                        {error_code::busy, "kernel " + order.kernel.text + " saves or restores its namespace now; ask again", {}});
+  if (order.save && has_namespace_to_save()) return save_and_stop(order);
   stop_waiters.push_back(order.from);
   end_kernel_for(end_reason::stop, end_kernel::how::shutdown);
 }
@@ -108,6 +115,8 @@ void session_state::finish_close() {
   if (auto committed = shared->commit({storage::erase_session{row_.number}}); !committed)
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", row_.number);
   self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(row_.number))});
+  remove_state_files();
+  saved.row.reset();
   publish("session_closed", "{}");
   for (auto const& each : std::exchange(job_waiters, {}))
     answer_error(each.to, {error_code::not_found, "the session of job " + each.job.text + " was closed meanwhile", {}});

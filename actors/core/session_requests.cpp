@@ -8,12 +8,13 @@ namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
-void session_state::ask_kernel(link::request what, std::function<void(result<link::answered>)> then) {
+void session_state::ask_kernel(link::request what, std::function<void(result<link::answered>)> then, milliseconds patience,
+                               bool hears_refusal) {
   if (!kernel_ || !kernel_->port || !kernel_->attached || kernel_->ending)
     return then(fail(error_code::unreachable, "the kernel of session " + row_.key.session + " does not answer now; ask again"));
   what.id = "r-" + make_ulid();
-  auto const until = steady_clock::now() + defaults::request_deadline;
-  asked_kernel.emplace(what.id, asked{std::move(then), until});
+  auto const until = steady_clock::now() + patience;
+  asked_kernel.emplace(what.id, asked{std::move(then), until, hears_refusal});
   wake_at(until);
   kernel_->port->send(link::to_json(what));
 }
@@ -22,7 +23,7 @@ void session_state::on_answered(link::answered answer) {
   auto found = asked_kernel.extract(answer.id);
   if (found.empty()) return;  // of an earlier incarnation, or too late
   auto const& then = found.mapped().then;
-  if (!answer.error) return then(std::move(answer));
+  if (!answer.error || found.mapped().hears_refusal) return then(std::move(answer));
   auto const& [kind, message] = *answer.error;
   then(fail(kind == "busy" ? error_code::busy : kind == "not_found" ? error_code::not_found : error_code::unreachable, message));
 }

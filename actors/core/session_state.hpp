@@ -1,7 +1,7 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
-// accept (may a cell run?), frames (what did its kernel say?), jobs (what became of what a cell started?), requests (what is asked
-// beside cells?), death (what is lost?), ending (reset, close, stop), answers (who is told what?). Everything is recorded in `boot`
-// first, then told. Runs on the multiplexer thread.
+// accept (may a cell run?), frames (what did its kernel say?), saving (where is its namespace?), jobs (what became of what a cell
+// started?), requests (what is asked beside cells?), death (what is lost?), ending (reset, close, stop), answers (who is told what?).
+// Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,19 @@ struct live_cell {
 };
 
 /// What a session asks the disk store, so that it knows the answers apart; above `first_cell`: the number of an accepted cell.
-enum disk_tag : std::uint64_t { session_row, session_end, first_cell };
+enum disk_tag : std::uint64_t { session_row, session_end, saved_put, saved_erased, first_cell };
+
+/// The saved namespace of the session and what is underway with it.
+struct saved_namespace {
+  enum class step : std::uint8_t { none, snapshot, recording, restoring, erasing };
+
+  std::optional<storage::saved_record> row;  // as `disk` has it; while it is there no cell is sent to a kernel
+  step now = step::none;
+  storage::saved_record coming;                  // while recording: what row will be
+  std::optional<kernel_dead> ended;              // while recording: the kernel's end, looked at again once that is done
+  std::optional<storage::notice_record> notice;  // while erasing: recorded with it
+  std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
+};
 
 /// The kernel of the session, from its intended link to its proven end.
 struct session_kernel {
@@ -106,6 +118,7 @@ struct session_state final : session_face {
   struct asked {
     std::function<void(result<link::answered>)> then;
     steady_time until;
+    bool hears_refusal = false;  // as an answer with an error; else it is made one of ours
   };
   std::map<std::string, asked> asked_kernel;
   /// A job.stop that is answered when the end of the job is recorded, at the latest then.
@@ -115,6 +128,7 @@ struct session_state final : session_face {
     steady_time until;
   };
   std::vector<job_waiter> job_waiters;
+  saved_namespace saved;
   alarm wake;
 
   // session_face
@@ -237,9 +251,33 @@ struct session_state final : session_face {
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 
+  // session_saving.cpp
+  /// Restores the saved namespace, or erases one that is not to be restored; called whenever something has changed.
+  void settle_saved();
+  bool may_send() const { return !saved.row; }
+  bool is_hibernated() const { return !kernel_ && saved.row && !is_unwanted(); }
+  /// A reset has come since it was saved.
+  bool is_unwanted() const { return row_.fresh_reason == "reset" || row_.fresh_reason == "environment_changed"; }
+  std::string next_kernel_reason(std::string const& python) const;
+  bool has_namespace_to_save() const;
+  void save_and_stop(stop_session_kernel const& order);
+  void on_snapshot(stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer);
+  void record_saved(storage::saved_record row);
+  void on_saved_recorded(std::optional<storage::failure> const& problem);
+  /// True: its end is looked at again once the namespace that it saved at its end is recorded. `last_ran`: the end of its last cell.
+  bool waits_for_saved(kernel_dead& told, storage::unix_ms last_ran);
+  storage::unix_ms last_ran(kernel_dead const& told) const;
+  void restore_saved();
+  void on_restored(result<link::answered> answer);
+  void give_up_saved(std::string const& why);
+  void erase_saved(std::optional<storage::notice_record> notice);
+  void on_saved_erased(std::optional<storage::failure> const& problem);
+  void remove_state_files() const;
+
   // session_requests.cpp
-  /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` after request_deadline or with the kernel's end.
-  void ask_kernel(link::request what, std::function<void(result<link::answered>)> then);
+  /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` when patience or kernel end.
+  void ask_kernel(link::request what, std::function<void(result<link::answered>)> then,
+                  milliseconds patience = defaults::request_deadline, bool hears_refusal = false);
   void on_answered(link::answered answer);
   void refuse_asked(bool all);
   void on_list_variables(reply_to const& from, list_variables const& what);
@@ -265,5 +303,8 @@ struct session_state final : session_face {
   void on_read_output(reply_to const& from, read_output const& what);
   result<storage::cell_record> stored(cell_id const& cell) const;
 };
+
+/// The reason of a link as clients are told it.
+std::string shown_reason(std::string const& reason);
 
 }  // namespace holdfast::core

@@ -92,8 +92,9 @@ struct supervisor_state {
         before = record.number;
         auto loaded = shared->sessions.find(record.key);
         auto const* face = loaded == shared->sessions.end() ? nullptr : loaded->second.face;
-        if (!matches(what.state, face ? face->state() : "new")) continue;
-        items.push_back(face ? face->row() : stored_row(record));
+        auto const bytes = face ? 0 : saved_bytes(record.number);
+        if (!matches(what.state, face ? face->state() : stored_state(bytes))) continue;
+        items.push_back(face ? face->row() : stored_row(record, bytes));
         if (items.size() == what.limit) return answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
       }
       if (page->size() < defaults::list_limit_most) break;
@@ -101,9 +102,14 @@ struct supervisor_state {
     answer_text(from, list_json(items, ""));
   }
 
-  std::string stored_row(storage::session_record const& record) const {
+  std::uint64_t saved_bytes(session_number session) const {
+    auto const saved = shared->stores->saved(session);
+    return saved && *saved ? (*saved)->bytes : 0;
+  }
+
+  std::string stored_row(storage::session_record const& record, std::uint64_t bytes) const {
     auto notices = shared->stores->notices(record.number);
-    return stored_session_row(record, notices ? notices->size() : 0);
+    return stored_session_row(record, notices ? notices->size() : 0, bytes);
   }
 
   static bool parse_number(std::string const& text, std::uint64_t& into) {
@@ -141,7 +147,7 @@ struct supervisor_state {
     for (auto const& [key, entry] : shared->sessions)
       if (entry.face)
         if (auto const view = entry.face->kernel(); view && view->kernel == what.kernel)
-          return self->send(entry.actor, stop_session_kernel{from, what.kernel});
+          return self->send(entry.actor, stop_session_kernel{from, what.kernel, what.save});
     answer_error(from, {error_code::not_found, "no kernel " + what.kernel.text + "; kernel.list shows what there is", {}});
   }
 

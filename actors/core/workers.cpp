@@ -65,6 +65,13 @@ std::string read_text(std::filesystem::path const& path) {
   return text;
 }
 
+std::optional<remains::state_file> state_file_at(std::string const& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  auto const written_at = status.st_mtim.tv_sec * 1000LL + status.st_mtim.tv_nsec / 1'000'000;
+  return remains::state_file{static_cast<std::uint64_t>(status.st_size), written_at};
+}
+
 }  // namespace
 
 caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared) {
@@ -120,6 +127,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
     return {
         [=](read_remains const& request) {
           auto left = read_remains_from(request.directory);
+          left.state = state_file_at(request.state);
           if (!left.exit && request.pid > 0) {
             auto const ended = end_leftovers(request.kernel, request.pid);
             left.ended.assign(ended.begin(), ended.end());

@@ -129,6 +129,7 @@ struct local_state {
     message.first_grace_ms = static_cast<std::uint64_t>(settings.scaled(defaults::first_grace).count());
     message.interrupt_grace_ms = static_cast<std::uint64_t>(settings.interrupt_grace.count());
     message.failpoints = settings.failpoints;
+    message.state = (settings.home / request.state).string();
     if (auto made = make_private_directory(message.directory); !made) return finish(to, request.kernel, made.error().message);
     if (!to.link.send(link::to_json(message))) finish(to, request.kernel, "the nursery's window is full");
   }

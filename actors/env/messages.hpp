@@ -26,6 +26,7 @@ struct spawn_kernel {
   std::string python;                            // empty: the configured one
   std::string cwd;                               // empty: the home of the user
   std::map<std::string, std::string> variables;  // the session's own, over the environment's
+  std::string state;                             // where it saves its namespace at the end of its grace, relative to the home
   std::uint32_t attempts = 0;                    // nurseries that died with this request
 };
 struct kernel_spawned {

@@ -65,7 +65,7 @@ std::vector<field> session_fields() {
       integer("queued", "cells that wait"),
       integer("jobs", "how many run"),
       integer("idle_ms", "since its last cell ended"),
-      integer("saved_bytes", "always 0: namespaces are not saved yet"),
+      integer("saved_bytes", "of its saved namespace, 0: it has none"),
       integer("notices", "how many it has not been told"),
       text("created_at", "an instant"),
   };
@@ -112,7 +112,8 @@ std::vector<field> job_fields() {
 }
 
 std::vector<field> notice_fields() {
-  return {text("id", "for notice.ack"), word("kind", {"reattached", "restarted", "state_lost", "job_finished"}, "what has happened"),
+  return {text("id", "for notice.ack"),
+          word("kind", {"reattached", "restarted", "state_lost", "restored", "job_finished"}, "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
 }
@@ -134,12 +135,13 @@ std::vector<object_description> result_objects() {
         text("log_tail", "the end of what it wrote to its log")}},
       {"kernel of a cell",
        {text("id", ""), integer("pid", ""), text("environment", "where it lives: `local`"), text("python", "its interpreter"),
-        word("reason", {"first", "reused", "reset", "died", "environment_changed"}, "why the cell ran in this one"),
-        boolean("reused", "whether it had run a cell before"), boolean("restored", "always false: namespaces are not saved yet"),
+        word("reason", {"first", "reused", "restored", "reset", "died", "environment_changed"}, "why the cell ran in this one"),
+        boolean("reused", "whether it was there before this cell"),
+        boolean("restored", "whether it was given the saved namespace of an earlier one before this cell"),
         boolean("state_lost", "whether variables are gone that nobody asked to end"),
         boolean("state_reset", "whether they are gone because of a reset"), boolean("ended", "whether it ended with this cell"),
         integer("execution_count", "the cell's number among the kernel's"),
-        list("skipped", "any", "always empty: namespaces are not saved yet"),
+        list("skipped", "skipped name", "what of the saved namespace could not be restored"),
         or_null(text("note", "what else there is to know, such as why the kernel was killed with it"))}},
   };
 }
@@ -149,7 +151,9 @@ std::vector<object_description> notice_objects() {
       {"notice", notice_fields()},
       {"notice details",
        {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
-        list("skipped", "any", "always empty: namespaces are not saved yet")}},
+        list("skipped", "skipped name", "names that could not be restored; the first 1000"),
+        or_left_out(list("names", "string", "of `restored`: those that were; the first 1000"))}},
+      {"skipped name", {text("name", "of the variable"), text("reason", "why it is not there")}},
       {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},
       {"listed notice", listed_notice_fields()},
       {"acked notices", {integer("acked", "how many of them there were")}},
@@ -239,7 +243,7 @@ std::vector<std::string_view> job_states() {
   return states;
 }
 
-std::vector<std::string_view> session_states() { return {"new", "starting", "idle", "busy", "unreachable"}; }
+std::vector<std::string_view> session_states() { return {"new", "starting", "idle", "busy", "hibernated", "unreachable"}; }
 std::vector<std::string_view> kernel_states() { return {"starting", "idle", "busy", "unreachable"}; }
 
 }  // namespace holdfast::front

@@ -1,5 +1,5 @@
 // How the fields of a payload become those of a message: words of a table, lists of objects, objects of texts.
-// Internal to messages_read.cpp and answers_read.cpp. Problems are noted in the json_fields they are given, the first one stays.
+// Internal to messages_read.cpp, answers_read.cpp and state_answers.cpp. Problems are noted in the json_fields they are given, the first one stays.
 #pragma once
 
 #include <string>

@@ -216,6 +216,7 @@ struct spawn {
   std::uint64_t first_grace_ms = 0;        // the same before a first attach
   std::uint64_t interrupt_grace_ms = 0;    // from an interrupt to SIGKILL
   std::string failpoints;                  // empty: none
+  std::string state;                       // absolute: saves its namespace there at the end of its grace; empty: does not
 };
 
 struct kill {

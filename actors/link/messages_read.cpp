@@ -192,6 +192,7 @@ spawn read_spawn(json_fields& in, std::string& problem) {
   message.first_grace_ms = in.number("first_grace_ms");
   message.interrupt_grace_ms = in.number("interrupt_grace_ms");
   message.failpoints = in.text("failpoints");
+  message.state = in.optional_text("state").value_or("");
   return message;
 }
 

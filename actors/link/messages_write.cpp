@@ -176,8 +176,8 @@ std::string to_json(bad_frame const& message) {
 }
 
 std::string to_json(spawn const& message) {
-  return json_writer{"spawn"}
-      .text("kernel", message.kernel.text)
+  json_writer out{"spawn"};
+  out.text("kernel", message.kernel.text)
       .text("token", message.token)
       .text("home", message.home)
       .text("directory", message.directory)
@@ -186,8 +186,9 @@ std::string to_json(spawn const& message) {
       .number("grace_ms", message.grace_ms)
       .number("first_grace_ms", message.first_grace_ms)
       .number("interrupt_grace_ms", message.interrupt_grace_ms)
-      .text("failpoints", message.failpoints)
-      .take();
+      .text("failpoints", message.failpoints);
+  if (!message.state.empty()) out.text("state", message.state);
+  return out.take();
 }
 
 std::string to_json(kill const& message) { return json_writer{"kill"}.text("kernel", message.kernel.text).take(); }

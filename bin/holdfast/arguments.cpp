@@ -176,7 +176,8 @@ void parser::add_list_commands() {
   add_limit(c, kernels.limit);
   c = add("kernel", "show a kernel, or end it", help::kernel_examples);
   c->add_option("KERNEL", kernel.kernel, "the kernel's id")->type_name("")->required();
-  c->add_flag("--stop", kernel.stop, "end it; refused while it is busy or has jobs");
+  auto* stop = c->add_flag("--stop", kernel.stop, "save its namespace and end it; refused while it is busy or has jobs");
+  c->add_flag("--no-save", kernel.no_save, "end it without")->needs(stop);
   c = add("jobs", "list jobs, newest first", help::jobs_examples);
   c->add_option("-o,--owner", jobs.owner, "only this owner's [all]")->type_name("OWNER");
   c->add_option("-s,--session", jobs.session, "only this session's [all]")->type_name("SESSION");

@@ -77,6 +77,7 @@ struct kernels_arguments {
 struct kernel_arguments {
   std::string kernel;
   bool stop = false;
+  bool no_save = false;  // only with stop
 };
 
 struct display_arguments {

@@ -72,7 +72,7 @@ inline constexpr std::string_view kernels_examples =
     "  holdfast ps -s analysis\n";
 inline constexpr std::string_view kernel_examples =
     "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
-    "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop\n";
+    "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop        its session's next cell has the variables again\n";
 inline constexpr std::string_view jobs_examples =
     "  holdfast jobs\n"
     "  holdfast jobs -s analysis --state running\n";

@@ -1,4 +1,4 @@
-// kernels, kernel [--stop].
+// kernels, kernel [--stop [--no-save]].
 #include <spdlog/fmt/fmt.h>
 #include <boost/json/serialize.hpp>
 
@@ -32,7 +32,8 @@ int execute(settings const& here, kernels_arguments const& given) {
 
 int execute(settings const& here, kernel_arguments const& given) {
   if (given.stop) {
-    return ask(here, "kernel.stop", {{"kernel", given.kernel}}, [&](boost::json::object const& row) -> int {
+    boost::json::object const params{{"kernel", given.kernel}, {"save", !given.no_save}};
+    return ask(here, "kernel.stop", params, [&](boost::json::object const& row) -> int {
       // The row is its last one: of a kernel that is gone.
       write_out("stopped kernel " + one_line(text(row, "kernel")) + " of session " + one_line(text(row, "session")) + "\n");
       return exit_ok;

@@ -183,3 +183,9 @@ TEST_CASE("jobs are narrowed like kernels, and a job is shown or stopped") {
   CHECK(parsed_as<job_arguments>({"job", "--stop", "j-1"}).stop);
   CHECK(refused({"job"}).exit_code == 2);
 }
+
+TEST_CASE("a kernel is stopped with its namespace saved unless told otherwise") {
+  CHECK_FALSE(parsed_as<kernel_arguments>({"kernel", "k-1", "--stop"}).no_save);
+  CHECK(parsed_as<kernel_arguments>({"kernel", "k-1", "--stop", "--no-save"}).no_save);
+  CHECK(refused({"kernel", "k-1", "--no-save"}).text == "holdfast: --no-save requires --stop\nsee: holdfast kernel --help\n");
+}

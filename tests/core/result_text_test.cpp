@@ -157,6 +157,19 @@ TEST_CASE("the first cell after a death names it once, before everything else") 
         "[reattached: carried on]\nhello\n[cell c-1: ok in 3.2 s]");
 }
 
+TEST_CASE("a namespace that could not be restored is told with the reason, one that was restored as news that no cut can hide") {
+  auto facts = finished("hello\n");
+  facts.kernel = text_facts::kernel_state{"died", false, false, true, false, false, "the saved namespace could not be restored: it is cut"};
+  facts.notices = {{"state_lost", "the saved namespace could not be restored: it is cut"}};
+
+  CHECK(first_line(result_text(facts, roomy)) ==
+        "[state lost: the saved namespace could not be restored: it is cut. Variables and imports are gone; define them again.]");
+
+  facts.kernel = text_facts::kernel_state{"restored", false, true, false, false, false, {}};
+  facts.notices = {{"job_finished", "job j-1 has ended"}, {"restored", "it has x again"}};
+  CHECK(result_text(facts, roomy).starts_with("[restored: it has x again]\n[job_finished: job j-1 has ended]\nhello\n"));
+}
+
 TEST_CASE("a reset is told as one") {
   auto facts = finished();
   facts.kernel = text_facts::kernel_state{"reset", false, false, false, true, false, {}};

@@ -30,6 +30,8 @@ UNSENT = Outcomes(daemon=resent, kernel=requeued, nursery=untouched, both=requeu
 SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
 DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
+# Steps that a cell on a cold session does not come by: tests/end_to_end/test_saved_namespaces_crash.py kills there.
+NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
 
 GATEWAY = {
     "core.before_accept_recorded": FORKED,
@@ -52,6 +54,11 @@ GATEWAY = {
     "core.after_reply": RECORDED,
     "core.before_moved_to_disk": RECORDED,
     "core.after_moved_to_disk": RECORDED,
+    "core.before_saved_recorded": NO_CELL,
+    "core.after_saved_recorded": NO_CELL,
+    "core.after_saved_unlinked": NO_CELL,
+    "core.before_restored_recorded": NO_CELL,
+    "core.after_restored_recorded": NO_CELL,
 }
 
 KERNEL = {

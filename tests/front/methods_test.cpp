@@ -130,7 +130,10 @@ TEST_CASE("the supervisor's methods become their messages") {
   CHECK_FALSE(all.owner);
   CHECK(all.limit == 100);
   CHECK(accepted_supervisor<list_kernels>("kernel.list", R"({"session":"s","state":"busy"})").session == "s");
-  CHECK(accepted_supervisor<stop_kernel>("kernel.stop", R"({"kernel":"k-1"})").kernel.text == "k-1");
+  auto const saving = accepted_supervisor<stop_kernel>("kernel.stop", R"({"kernel":"k-1"})");
+  CHECK(saving.kernel.text == "k-1");
+  CHECK(saving.save);
+  CHECK_FALSE(accepted_supervisor<stop_kernel>("kernel.stop", R"({"kernel":"k-1","save":false})").save);
   auto const jobs = accepted_supervisor<list_jobs>("job.list", R"({"owner":"ada","session":"s","state":"lost","limit":2,"after":"j-1"})");
   CHECK(jobs.owner == "ada");
   CHECK_FALSE(jobs.child);
@@ -168,7 +171,7 @@ TEST_CASE("an unknown param is refused and named, as are those that are not buil
     CHECK(problem.message.find(name) != std::string::npos);
     CHECK(problem.data.at("param").as_string() == name);
   }
-  CHECK(refused("kernel.stop", R"({"kernel":"k-1","save":true})").code == error_code::invalid_params);
+  CHECK(refused("kernel.stop", R"({"kernel":"k-1","kill":true})").code == error_code::invalid_params);
 }
 
 namespace {
@@ -284,7 +287,7 @@ TEST_CASE("names are unique, every method is described, every example passes the
 TEST_CASE("a refusal says what was found and what is wanted") {
   std::string const id = "1 to 128 characters of A-Z a-z 0-9 . _ : -";
   for (auto const& [method, params, message] : std::vector<std::array<std::string, 3>>{
-           {"kernel.stop", R"({"id":"k-1","kernel":"k-1"})", "cannot accept kernel.stop: unknown param 'id'; it takes kernel"},
+           {"kernel.stop", R"({"id":"k-1","kernel":"k-1"})", "cannot accept kernel.stop: unknown param 'id'; it takes kernel, save"},
            {"status", R"({"verbose":true})", "cannot accept status: unknown param 'verbose'; it takes none"},
            {"kernel.stop", "{}", "cannot accept kernel.stop: kernel is missing, wanted an id: " + id},
            {"session.get", R"({"session":""})", "cannot accept session.get: session is an empty string, wanted an id: " + id},

@@ -1,0 +1,64 @@
+#include "actors/core/saved_words.hpp"
+
+#include <algorithm>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "actors/base/defaults.hpp"
+#include "actors/link/json_writer.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+/// The first of `all` by commas, each made by `word`, and how many more there are.
+template <class List, class Word>
+std::string listed(List const& all, Word word) {
+  std::string text;
+  auto const shown = std::min(all.size(), defaults::saved_names_told);
+  for (std::size_t at = 0; at < shown; ++at) text += (at == 0 ? "" : ", ") + word(all[at]);
+  return all.size() > shown ? text + " and " + std::to_string(all.size() - shown) + " more" : text;
+}
+
+template <class List>
+List cut(List list) {
+  if (list.size() > defaults::saved_names_listed) list.resize(defaults::saved_names_listed);
+  return list;
+}
+
+}  // namespace
+
+std::string restored_in_words(link::namespace_told const& told) {
+  std::string text = "the session's kernel had ended with its namespace saved; a fresh one has it again";
+  text += told.names.empty() ? ": no names" : ": " + listed(told.names, [](auto const& each) { return each; });
+  if (!told.skipped.empty())
+    text += "; missing: " + listed(told.skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
+  return text;
+}
+
+std::string restored_details(link::namespace_told const& told) {
+  link::json_writer out;
+  out.json("jobs", "[]").json("cells", "[]");
+  out.json("skipped", link::json_list(cut(told.skipped), [](storage::skipped_name const& each) {
+             return link::json_writer{}.text("name", each.name).text("reason", each.reason).take();
+           }));
+  out.json("names", link::json_list(cut(told.names), [](std::string const& each) {
+             std::string text;
+             link::append_json_string(text, each);
+             return text;
+           }));
+  return out.take();
+}
+
+std::string skipped_in(std::string const& details) {
+  boost::json::error_code problem;
+  auto const read = boost::json::parse(details, problem);
+  if (problem || !read.is_object()) return "[]";
+  auto const* skipped = read.get_object().if_contains("skipped");
+  return skipped && skipped->is_array() ? boost::json::serialize(*skipped) : "[]";
+}
+
+}  // namespace holdfast::core

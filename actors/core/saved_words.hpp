@@ -1,0 +1,18 @@
+// What a session is told of its saved namespace: texts and details of notices. Pure.
+#pragma once
+
+#include <string>
+
+#include "actors/link/state_answers.hpp"
+
+namespace holdfast::core {
+
+/// "its namespace was restored: a, b (2 names); missing: lock (cannot be pickled)".
+std::string restored_in_words(link::namespace_told const& told);
+/// The details of that notice as JSON text; long lists are cut.
+std::string restored_details(link::namespace_told const& told);
+
+/// The list `skipped` in the details of a notice, as JSON text.
+std::string skipped_in(std::string const& details);
+
+}  // namespace holdfast::core
