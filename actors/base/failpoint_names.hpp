@@ -26,5 +26,8 @@
   X(core_after_saved_recorded, "core.after_saved_recorded")          \
   X(core_after_saved_unlinked, "core.after_saved_unlinked")          \
   X(core_before_restored_recorded, "core.before_restored_recorded")  \
-  X(core_after_restored_recorded, "core.after_restored_recorded")
+  X(core_after_restored_recorded, "core.after_restored_recorded")    \
+  X(core_after_fork_recorded, "core.after_fork_recorded")            \
+  X(core_before_clone_recorded, "core.before_clone_recorded")        \
+  X(core_after_clone_recorded, "core.after_clone_recorded")
 // clang-format on

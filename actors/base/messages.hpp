@@ -86,6 +86,10 @@ struct interrupt_cell {
 };
 /// Answers with the session row.
 struct get_session {};
+/// Makes the session `into` with a copy of this one's namespace; answers with its row and left_behind[]. Errors: 1001, 1004, 1008, 1013.
+struct fork_session {
+  std::string into;
+};
 /// Ends the running cell as interrupted and the kernel with it; answers with the session row once both are over.
 struct reset_session {};
 /// As reset, then removes the session with all its records; answers with its last row.
@@ -96,7 +100,7 @@ struct session_call {
   reply_to from;
   session_key key;
   std::variant<run_cell, get_cell, wait_cell, list_cells, read_output, read_display, list_variables, interrupt_cell, get_session,
-               reset_session, close_session>
+               fork_session, reset_session, close_session>
       what;
 };
 

@@ -37,6 +37,10 @@ void context::forget_later(session_number session, notice_id const& told) {
 
 std::string state_path(session_number session) { return "state/" + std::to_string(session); }
 
+error being_forked(session_key const& key) {
+  return {error_code::shutting_down, "session " + key.session + " is being made by a fork; send it again", {}};
+}
+
 error being_closed(session_key const& key) {
   return {error_code::shutting_down, "session " + key.session + " is being closed; send it again for a new one", {}};
 }

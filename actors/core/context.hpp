@@ -50,6 +50,9 @@ struct context {
   void move_later(session_number session);
   void forget_later(session_number session, notice_id const& told);
 
+  session_number last_session = 0;  // the highest number ever given
+  std::set<session_key> forking;  // names of sessions that forks are about to make: nobody else makes them
+
   bool shutting_down = false;
   std::string farewell = "the daemon was stopped; the cell goes on in its kernel";  // to who waits for a cell when the gateway ends
   bool store_failed = false;  // a write failed: everything is answered with store_failed, and the gateway ends
@@ -75,6 +78,8 @@ using shared_context = std::shared_ptr<context>;
 
 /// What loading a session's row, or finding none, answers a request with.
 error unknown_session(session_key const& key);
+/// For whatever is asked of a session that a fork is about to make.
+error being_forked(session_key const& key);
 /// For a run that meets the end of its session: a new one may bear the name.
 error being_closed(session_key const& key);
 

@@ -181,6 +181,14 @@ struct job_group_ended {
   job_id job;
   bool is_gone = false;  // nothing of it is left
 };
+/// Copies a file so that it is whole and synced under its new name, or not there; answers with file_copied.
+struct copy_file {
+  caf::actor asker;
+  std::string from, to;  // absolute
+};
+struct file_copied {
+  std::string problem;  // empty: it is there
+};
 /// Removes a directory tree of ours; no answer.
 struct remove_tree {
   std::string path;
@@ -208,4 +216,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remains_found)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::read_display_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_job_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::job_group_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::copy_file)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::file_copied)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remove_tree)

@@ -69,7 +69,8 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (!on_disk) {
     ask_for_row();
     publish("session_created", "{}");
-    return;
+    if (!link) return;
+    publish("kernel_started", "{\"kernel\":\"" + link->kernel.text + "\",\"reason\":\"" + link->reason + "\"}");
   }
   auto& stores = *shared->stores;
   if (auto last = stores.last_cell_number(row_.number)) last_number = *last;
@@ -161,6 +162,8 @@ void session_state::on_call(session_call& call) {
           on_interrupt(from, what);
         else if constexpr (std::is_same_v<request, get_session>)
           answer_text(from, row());
+        else if constexpr (std::is_same_v<request, fork_session>)
+          on_fork(from, what);
         else if constexpr (std::is_same_v<request, reset_session>)
           on_reset(from);
         else
@@ -185,6 +188,7 @@ void session_state::on_disk_committed(disk_committed const& answer) {
   }
   if (answer.tag == disk_tag::saved_put) return on_saved_recorded(answer.problem);
   if (answer.tag == disk_tag::saved_erased) return on_saved_erased(answer.problem);
+  if (answer.tag == disk_tag::fork_put) return on_fork_copy_recorded(answer.problem);
   row_asked = false;
   // Nothing was accepted yet: whoever waits for that may send again.
   while (answer.problem && !arrivals.empty()) refuse_front(from_storage(*answer.problem));
@@ -244,6 +248,8 @@ void session_state::on_wind_down(bool end_kernels) {
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
   refuse_asked(true);
+  refuse_fork_copy({error_code::shutting_down, "the daemon is shutting down", {}});
+  answer_fork(error{error_code::shutting_down, "the daemon is shutting down; the session is made: session.get shows it", {}});
   answer_job_waiters(steady_time::max());
   if (kernel_ && kernel_->actor) self->send(kernel_->actor, let_go{});
   shared->sessions.erase(row_.key);
@@ -305,7 +311,7 @@ std::string session_state::row() const {
   out.number("jobs", live_jobs());
   auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
-  out.number("saved_bytes", saved.row ? saved.row->bytes : 0).number("notices", notices.size());
+  out.number("saved_bytes", saved.row && !is_unwanted() ? saved.row->bytes : 0).number("notices", notices.size());
   out.text("created_at", rfc3339(row_.created_at));
   return out.take();
 }
@@ -329,6 +335,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
       auto found = shared->sessions.find(key);
       if (found != shared->sessions.end() && found->second.actor.id() == id) shared->sessions.erase(found);
     });
+    state->fork_asked = seed.asked;
     state->load(seed.link);
     return {
         [state](session_call& call) { state->on_call(call); },
@@ -343,6 +350,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
         [state](kernel_unreachable const& told) { state->on_unreachable(told); },
         [state](kernel_dead& told) { state->on_dead(std::move(told)); },
         [state](kernel_left const& told) { state->on_left(told); },
+        [state](file_copied const& told) { state->on_file_copied(told); },
         [state](disk_committed const& answer) { state->on_disk_committed(answer); },
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();

@@ -7,14 +7,22 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 
+#include "actors/base/messages.hpp"
 #include "actors/core/context.hpp"
 
 namespace holdfast::core {
+
+/// A session.fork that is answered by the new session.
+struct fork_reply {
+  reply_to to;
+  std::string left_behind;  // a list as JSON text
+};
 
 struct session_seed {
   storage::session_record row;
   bool fresh = false;                        // its row is in no store yet
   std::optional<storage::link_record> link;  // the kernel it has by the records
+  std::optional<fork_reply> asked = {};      // by what it came to be
 };
 
 /// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel and wind_down.

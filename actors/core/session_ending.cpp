@@ -116,6 +116,8 @@ void session_state::finish_close() {
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", row_.number);
   self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(row_.number))});
   remove_state_files();
+  refuse_fork_copy(unknown_session(row_.key));
+  answer_fork(unknown_session(row_.key));
   saved.row.reset();
   publish("session_closed", "{}");
   for (auto const& each : std::exchange(job_waiters, {}))

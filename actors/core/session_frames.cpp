@@ -96,6 +96,7 @@ void session_state::on_attached(kernel_attached const& told) {
   kernel_->port = told.port;
   kernel_->attached = kernel_->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
+  answer_fork();
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
   advance();
 }
@@ -105,6 +106,7 @@ void session_state::on_unreachable(kernel_unreachable const& told) {
   kernel_->attached = false;
   kernel_->was_tried = true;
   publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
+  answer_fork();  // it is there, and looked for
 }
 
 void session_state::on_said(kernel_said told) {

@@ -1,7 +1,7 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
-// accept (may a cell run?), frames (what did its kernel say?), saving (where is its namespace?), jobs (what became of what a cell
-// started?), requests (what is asked beside cells?), death (what is lost?), ending (reset, close, stop), answers (who is told what?).
-// Everything is recorded first, then told. Runs on the multiplexer thread.
+// accept (may a cell run?), frames (what did its kernel say?), saving (where is its namespace?), fork (another session with a copy),
+// jobs (what became of what a cell started?), requests (what is asked beside cells?), death (what is lost?), ending (reset, close, stop),
+// answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "actors/core/messages.hpp"
 #include "actors/core/output_log.hpp"
 #include "actors/core/result_json.hpp"
+#include "actors/core/session.hpp"
 
 namespace holdfast::core {
 
@@ -58,7 +59,7 @@ struct live_cell {
 };
 
 /// What a session asks the disk store, so that it knows the answers apart; above `first_cell`: the number of an accepted cell.
-enum disk_tag : std::uint64_t { session_row, session_end, saved_put, saved_erased, first_cell };
+enum disk_tag : std::uint64_t { session_row, session_end, saved_put, saved_erased, fork_put, first_cell };
 
 /// The saved namespace of the session and what is underway with it.
 struct saved_namespace {
@@ -129,6 +130,14 @@ struct session_state final : session_face {
   };
   std::vector<job_waiter> job_waiters;
   saved_namespace saved;
+  std::optional<fork_reply> fork_asked;  // this session came to be by it: answered once its kernel is attached
+  /// A session without a kernel that is being forked.
+  struct forked_copy {
+    reply_to from;
+    storage::session_record made;
+    std::optional<storage::saved_record> saved;
+  };
+  std::optional<forked_copy> fork_copy;
   alarm wake;
 
   // session_face
@@ -273,6 +282,21 @@ struct session_state final : session_face {
   void erase_saved(std::optional<storage::notice_record> notice);
   void on_saved_erased(std::optional<storage::failure> const& problem);
   void remove_state_files() const;
+
+  // session_fork.cpp
+  void on_fork(reply_to const& from, fork_session const& what);
+  storage::session_record copy_of_row(std::string const& into) const;
+  void refuse_fork(reply_to const& from, session_key const& into, error why);
+  void drop_clone(reply_to const& from, storage::session_record const& made, storage::link_record const& link, error why);
+  void on_forked(reply_to const& from, storage::session_record made, storage::link_record link, result<link::answered> answer);
+  void answer_fork();
+  void answer_fork(error why);
+  void fork_without_kernel(reply_to const& from, storage::session_record made);
+  void on_file_copied(file_copied const& told);
+  void record_fork_copy();
+  void on_fork_copy_recorded(std::optional<storage::failure> const& problem);
+  /// This session ends before its copy is recorded.
+  void refuse_fork_copy(error why);
 
   // session_requests.cpp
   /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` when patience or kernel end.

@@ -32,7 +32,6 @@ struct supervisor_state {
   mover moves;
   alarm wake;
   std::optional<steady_time> flush_at;
-  session_number last_session = 0;
   std::vector<caf::actor> fronts;  // that have asked anything: told when the gateway ends
   std::vector<reply_to> shutdown_waiters;
   std::size_t kernels_left = 0;
@@ -41,7 +40,7 @@ struct supervisor_state {
   std::optional<error> why_ending;  // when nobody asked for the end
 
   void start(recovery_plan plan) {
-    if (auto last = shared->stores->last_session_number()) last_session = *last;
+    if (auto last = shared->stores->last_session_number()) shared->last_session = *last;
     recover(self->system(), shared, std::move(plan));
     schedule_home_check();
   }
@@ -62,6 +61,7 @@ struct supervisor_state {
     know(call.from.front);
     if (shared->shutting_down)
       return answer_error(call.from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+    if (shared->forking.contains(call.key)) return answer_error(call.from, being_forked(call.key));
     auto loaded = shared->sessions.find(call.key);
     if (loaded != shared->sessions.end()) return self->send(loaded->second.actor, std::move(call));
     auto found = shared->stores->find_session(call.key);
@@ -72,7 +72,7 @@ struct supervisor_state {
     } else {
       if (!std::holds_alternative<run_cell>(call.what)) return answer_error(call.from, unknown_session(call.key));
       seed.fresh = true;
-      seed.row.number = ++last_session;
+      seed.row.number = ++shared->last_session;
       seed.row.key = call.key;
       seed.row.created_at = now_ms();
     }

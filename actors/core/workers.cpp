@@ -72,6 +72,27 @@ std::optional<remains::state_file> state_file_at(std::string const& path) {
   return remains::state_file{static_cast<std::uint64_t>(status.st_size), written_at};
 }
 
+bool sync_path(std::filesystem::path const& path) {
+  unique_fd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return file && ::fsync(file.get()) == 0;
+}
+
+/// Why not; empty: it is done.
+std::string copy_durably(std::filesystem::path const& from, std::filesystem::path const& to) {
+  std::error_code problem;
+  auto part = to;
+  part += ".part";
+  if (std::filesystem::is_symlink(from, problem)) return from.string() + " is a link";
+  std::filesystem::copy_file(from, part, std::filesystem::copy_options::overwrite_existing, problem);
+  if (!problem && !sync_path(part)) problem = {errno, std::generic_category()};
+  if (!problem) std::filesystem::rename(part, to, problem);
+  if (!problem && !sync_path(to.parent_path())) problem = {errno, std::generic_category()};
+  if (!problem) return {};
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  return problem.message();
+}
+
 }  // namespace
 
 caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared) {
@@ -146,6 +167,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           self->send(request.to.front, std::move(made));
         },
         [=](end_job_group const& request) { self->send(request.asker, job_group_ended{request.job, end_job(request.job)}); },
+        [=](copy_file const& request) { self->send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
         [=](remove_tree const& request) {
           std::error_code problem;
           std::filesystem::remove_all(request.path, problem);

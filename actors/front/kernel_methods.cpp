@@ -40,7 +40,7 @@ method stop_method() {
       .result = {"kernel row", false, "its last row"},
       .errors = {error_code::not_found, error_code::busy, error_code::unreachable},
       .examples =
-          {{R"({"kernel": "k-01KGA5DT00000000000000000K"})",
+          {{R"({"kernel": "k-01KGA5DT00000000000000000K", "save": false})",
             R"({"kernel": "k-01KGA5DT00000000000000000K", "owner": "default", "child": null, "session": "default", "pid": 4711})"}},
       .build = [](arguments const& given) { return to_supervisor(stop_kernel{kernel_id(given.text("kernel")), given.flag("save")}); }};
 }

@@ -47,7 +47,7 @@ std::vector<event_description> const& described_events() {
       {"session_closed", "a session is gone with its records", {}},
       {"kernel_started",
        "a fresh kernel is ready",
-       {kernel_field(), word("reason", {"first", "restored", "reset", "died", "environment_changed"}, "why it was needed")}},
+       {kernel_field(), word("reason", {"first", "restored", "forked", "reset", "died", "environment_changed"}, "why it was needed")}},
       {"kernel_attached", "the daemon has a kernel again", {kernel_field(), integer("epoch", "how often it was attached")}},
       {"kernel_dropped", "the connection to a kernel is lost; it is looked for", {kernel_field()}},
       {"kernel_ended",

@@ -71,6 +71,23 @@ std::vector<field> session_fields() {
   };
 }
 
+std::vector<field> forked_session_fields() {
+  auto all = session_fields();
+  all.push_back(list("left_behind", "left behind", "what stays with the original"));
+  return all;
+}
+
+std::vector<field> left_behind_fields() {
+  return {
+      word("kind", {"job", "process", "connection"}, "a job; another child process; a socket or pipe, which is cut in the copy"),
+      or_left_out(text("job", "of a job: its id")),
+      or_left_out(integer("pid", "of a job or process")),
+      or_left_out(text("command", "the same, as one line")),
+      or_left_out(integer("descriptor", "of a connection")),
+      or_left_out(text("what", "of a connection: its ends")),
+  };
+}
+
 std::vector<field> kernel_fields() {
   return {
       text("kernel", "its id"),
@@ -184,6 +201,8 @@ std::vector<object_description> cell_objects() {
 std::vector<object_description> row_objects() {
   return {
       {"session row", session_fields()},
+      {"forked session", forked_session_fields()},
+      {"left behind", left_behind_fields()},
       {"variable",
        {text("name", "its name"), text("type", "its class"), or_null(integer("bytes", "its own size, without what it refers to")),
         text("preview", "the start of its text")}},

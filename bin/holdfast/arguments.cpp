@@ -42,6 +42,7 @@ struct parser {
   session_arguments session;
   reset_arguments reset;
   close_arguments close;
+  fork_arguments fork;
   kernels_arguments kernels;
   kernel_arguments kernel;
   display_arguments display;
@@ -168,6 +169,11 @@ void parser::add_list_commands() {
                       reset.where);
   add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);
 
+  c = add("fork", "make another session with a copy of a session's variables", help::fork_examples);
+  c->add_option("-o,--owner", fork.where.owner, "the owner of both sessions [\"default\"]")->type_name("OWNER");
+  c->add_option("SESSION", fork.where.session, "the session to copy")->type_name("")->required();
+  c->add_option("INTO", fork.into, "the name of the new session")->type_name("")->required();
+
   c = add("kernels", "list kernels", help::kernels_examples);
   c->alias("ps");
   c->add_option("-o,--owner", kernels.owner, "only this owner's [all]")->type_name("OWNER");
@@ -255,6 +261,7 @@ command parser::taken() {
   if (name == "session") return session;
   if (name == "reset") return reset;
   if (name == "close") return close;
+  if (name == "fork") return fork;
   if (name == "kernels") return kernels;
   if (name == "kernel") return kernel;
   if (name == "display") return display;

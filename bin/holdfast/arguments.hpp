@@ -70,6 +70,11 @@ struct close_arguments {
   scope where;
 };
 
+struct fork_arguments {
+  scope where;
+  std::string into;
+};
+
 struct kernels_arguments {
   std::optional<std::string> owner, session, state;
   std::int64_t limit = 100;
@@ -122,7 +127,8 @@ struct stop_arguments {};
 
 using command =
     std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
-                 sessions_arguments, session_arguments, reset_arguments, close_arguments, kernels_arguments, kernel_arguments,
+                 sessions_arguments, session_arguments, reset_arguments, close_arguments, fork_arguments, kernels_arguments,
+                 kernel_arguments,
                  display_arguments, variables_arguments, jobs_arguments, job_arguments,
                  notices_arguments, events_arguments, serve_arguments, status_arguments, stop_arguments>;
 

@@ -34,6 +34,7 @@ int execute(settings const& here, session_arguments const& given);
 int execute(settings const& here, variables_arguments const& given);
 int execute(settings const& here, reset_arguments const& given);
 int execute(settings const& here, close_arguments const& given);
+int execute(settings const& here, fork_arguments const& given);
 // kernel_commands.cpp
 int execute(settings const& here, kernels_arguments const& given);
 int execute(settings const& here, kernel_arguments const& given);

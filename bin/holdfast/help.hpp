@@ -67,6 +67,10 @@ inline constexpr std::string_view sessions_examples =
 inline constexpr std::string_view session_examples = "  holdfast session analysis\n";
 inline constexpr std::string_view reset_examples = "  holdfast reset analysis\n";
 inline constexpr std::string_view close_examples = "  holdfast close analysis\n";
+inline constexpr std::string_view fork_examples =
+    "  holdfast fork analysis what-if\n"
+    "  holdfast run -s what-if 'x = 2'     analysis has its own x still\n\n"
+    "Refused while the session runs a cell or a thread. Jobs and connections stay with the original and are named.\n";
 inline constexpr std::string_view kernels_examples =
     "  holdfast kernels\n"
     "  holdfast ps -s analysis\n";

@@ -124,6 +124,20 @@ table_row notice_row(boost::json::object const& item) {
   return {id.empty() ? word(item, "id") : id, word(item, "kind"), instant(item, "at"), word(item, "session"), word(item, "text")};
 }
 
+std::vector<std::string> left_behind_lines(boost::json::object const& forked) {
+  std::vector<std::string> lines;
+  auto const* all = array_in(forked, "left_behind");
+  if (!all) return lines;
+  for (auto const& each : *all) {
+    auto const* item = each.if_object();
+    if (!item) continue;
+    auto const kind = word(*item, "kind");
+    auto const name = kind == "job" ? word(*item, "job") : std::to_string(number(*item, kind == "process" ? "pid" : "descriptor"));
+    lines.push_back(fmt::format("{} {} ({})", kind, name, word(*item, kind == "connection" ? "what" : "command")));
+  }
+  return lines;
+}
+
 facts session_facts(boost::json::object const& item) {
   return {{"session", word(item, "session")},      {"owner", word(item, "owner")},      {"child", word(item, "child")},
           {"state", word(item, "state")},          {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},

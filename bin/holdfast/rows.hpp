@@ -26,6 +26,8 @@ table_row const& notice_headings();
 table_row notice_row(boost::json::object const& item);
 
 facts session_facts(boost::json::object const& item);
+/// What a fork left with the original: "job j-1 (make -j2)", "process 17 (sleep 5)", "connection 5 (socket to ...)".
+std::vector<std::string> left_behind_lines(boost::json::object const& forked);
 facts kernel_facts(boost::json::object const& item);
 facts job_facts(boost::json::object const& item);
 /// A result object but its output, value and traceback.

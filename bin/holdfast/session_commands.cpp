@@ -1,4 +1,4 @@
-// sessions, session, reset, close.
+// sessions, session, reset, close, fork.
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/exit_codes.hpp"
 #include "bin/holdfast/format.hpp"
@@ -35,6 +35,16 @@ int execute(settings const& here, close_arguments const& given) {
   // The row is that of a session without kernel and cells: shown, it would look like a new one.
   return ask(here, "session.close", params, [&](boost::json::object const&) -> int {
     write_out("closed session " + one_line(given.where.session) + "\n");
+    return exit_ok;
+  });
+}
+
+int execute(settings const& here, fork_arguments const& given) {
+  boost::json::object params{{"into", given.into}};
+  given.where.add_to(params);
+  return ask(here, "session.fork", params, [&](boost::json::object const& row) -> int {
+    write_out(render_facts(session_facts(row)));
+    for (auto const& left : left_behind_lines(row)) write_out("left with " + one_line(given.where.session) + ": " + left + "\n");
     return exit_ok;
   });
 }

@@ -11,6 +11,7 @@ from holdfast_test.waiting import wait_until
 # Described because it is sent, but only ever as null or empty: what would fill it is not built.
 ALWAYS_EMPTY = {
     ("result", "fallback"), ("kernel row", "tools"), ("kernel row", "victim_rank"),
+    ("forked session", "cell"),  # it is as idle as the original
 }  # fmt: skip
 ENDLESS = "import time\ndisplay(1)\nprint('on', flush=True)\ntime.sleep(600)"
 
@@ -129,6 +130,23 @@ class SchemaTest(DaemonCase):
         self.ask("session.reset", child="c2")
         self.ask("job.output", job=job)
 
+    def forks(self):
+        code = f"""
+import socket, subprocess
+near = socket.socket(socket.AF_UNIX)
+near.connect({str(self.daemon.socket_path)!r})
+child = subprocess.Popen(['sleep', '600'])
+job = run('sleep', '600')
+"""
+        self.ask("run", code=code)
+        self.ask("session.fork", into="copy")
+        self.refuse(1013, "session.fork", into="copy")
+        self.refuse(1001, "session.fork", session="none", into="other")
+        self.ask("run", code="1", session="copy")
+        self.ask("session.close", session="copy")
+        self.ask("session.fork", into="copy", child="c1")
+        self.ask("session.close", session="copy", child="c1")
+
     def refusals(self):
         self.refuse(-32601, "no.such")
         self.refuse(-32602, "run", code=1)
@@ -165,6 +183,7 @@ class SchemaTest(DaemonCase):
         self.results_of_every_kind()
         self.a_running_cell()
         self.jobs()
+        self.forks()
         self.refusals()
         self.a_restart_with_news()
         self.endings()

@@ -30,7 +30,7 @@ UNSENT = Outcomes(daemon=resent, kernel=requeued, nursery=untouched, both=requeu
 SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
 DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
-# Steps that a cell on a cold session does not come by: tests/end_to_end/test_saved_namespaces_crash.py kills there.
+# Steps that a cell on a cold session does not come by: test_saved_namespaces_crash.py and test_session_fork.py of end_to_end kill there.
 NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
 
 GATEWAY = {
@@ -59,6 +59,9 @@ GATEWAY = {
     "core.after_saved_unlinked": NO_CELL,
     "core.before_restored_recorded": NO_CELL,
     "core.after_restored_recorded": NO_CELL,
+    "core.after_fork_recorded": NO_CELL,
+    "core.before_clone_recorded": NO_CELL,
+    "core.after_clone_recorded": NO_CELL,
 }
 
 KERNEL = {

@@ -106,6 +106,8 @@ TEST_CASE("the other session methods become their messages") {
   accepted_session<get_session>("session.get", R"({"session":"s"})", {"default", "", "s"});
   accepted_session<reset_session>("session.reset", "{}");
   accepted_session<close_session>("session.close", "{}");
+  CHECK(accepted_session<fork_session>("session.fork", R"({"session":"a","into":"b"})").into == "b");
+  CHECK(refused("session.fork", R"({"session":"a"})").code == error_code::invalid_params);
 }
 
 TEST_CASE("a text is asked for within its limits, or not at all") {
