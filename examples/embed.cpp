@@ -6,7 +6,8 @@
 
 int main(int argc, char** argv) {
   try {
-    holdfast::gateway gateway(holdfast::gateway::config{.home = argc > 1 ? argv[1] : "", .python = {}, .settings = {}, .listen = false});
+    holdfast::gateway gateway(
+        holdfast::gateway::config{.home = argc > 1 ? argv[1] : "", .python = {}, .settings = {}, .listen = false});
     gateway.on_notice([](holdfast::notice const& told) { std::printf("[%s: %s]\n", told.session.c_str(), told.text.c_str()); });
     gateway.start();
 

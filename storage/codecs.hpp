@@ -163,9 +163,9 @@ struct last_session_codec {
 struct home_row {
   std::string id;
   std::uint64_t inode = 0;
-  std::string machine_id;      // empty in `boot`
+  std::string machine_id;  // empty in `boot`
   std::string boot_id;
-  std::uint64_t number = 0;    // incarnation in `disk`, device in `boot`
+  std::uint64_t number = 0;  // incarnation in `disk`, device in `boot`
 };
 struct home_codec {
   using row = home_row;

@@ -66,8 +66,7 @@ failure damaged_row(std::string_view table, std::string_view key, std::filesyste
   }
   if (key.size() > 48) hex += "...";
   return {failure_code::damaged, "cannot read table " + std::string(table) + ", key " + hex + " in " + store.string() +
-                                     ": found a row whose version or checksum is wrong; " +
-                                     next_step(failure_code::damaged)};
+                                     ": found a row whose version or checksum is wrong; " + next_step(failure_code::damaged)};
 }
 
 }  // namespace holdfast::storage

@@ -10,12 +10,12 @@
 namespace holdfast::storage {
 
 enum class failure_code {
-  full,       ///< ENOSPC or MAP_FULL: this change failed, the store goes on (store_full)
-  failed,     ///< a failed sync or EIO: the store is poisoned, every later call fails (store_failed)
-  damaged,    ///< not a store, or a row that does not decode; nothing was changed
-  newer,      ///< written by a newer schema; nothing was changed
-  denied,     ///< no permission, or a read-only file system
-  in_use,     ///< the same store is open in this process already
+  full,     ///< ENOSPC or MAP_FULL: this change failed, the store goes on (store_full)
+  failed,   ///< a failed sync or EIO: the store is poisoned, every later call fails (store_failed)
+  damaged,  ///< not a store, or a row that does not decode; nothing was changed
+  newer,    ///< written by a newer schema; nothing was changed
+  denied,   ///< no permission, or a read-only file system
+  in_use,   ///< the same store is open in this process already
 };
 char const* to_string(failure_code code);
 

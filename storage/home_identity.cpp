@@ -11,8 +11,6 @@ home_verdict judge_home(std::optional<home_row> const& disk, std::optional<home_
   return home_verdict::same;
 }
 
-bool is_boot_outdated(std::optional<home_row> const& disk, home_facts const& now) {
-  return !disk || disk->boot_id != now.boot_id;
-}
+bool is_boot_outdated(std::optional<home_row> const& disk, home_facts const& now) { return !disk || disk->boot_id != now.boot_id; }
 
 }  // namespace holdfast::storage

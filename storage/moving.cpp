@@ -76,8 +76,7 @@ class mover {
       in.erase(table::expired_cells, key_of(row.session, row.number));
       in.erase(table::cell_ids, key_of(row.session, row.cell.text));
     });
-    into_disk_.push_back(
-        [row = *std::move(row), code = index->code](write_transaction& in) { apply_tombstone(in, row, code); });
+    into_disk_.push_back([row = *std::move(row), code = index->code](write_transaction& in) { apply_tombstone(in, row, code); });
   }
 
   void move_notice(cursor& walk) {
@@ -85,8 +84,7 @@ class mover {
     if (!row) return;
     auto const session = row->notice.session;
     auto const notice = row->notice.notice;
-    out_of_boot_.push_back(
-        [session, notice](write_transaction& in) { in.erase(table::notices, key_of(session, notice.text)); });
+    out_of_boot_.push_back([session, notice](write_transaction& in) { in.erase(table::notices, key_of(session, notice.text)); });
     into_disk_.push_back([row = *std::move(row)](write_transaction& in) {
       if (row.withdrawn)
         apply(in, role::disk, erase_notice{row.notice.session, row.notice.notice});
@@ -100,8 +98,8 @@ class mover {
     if (failed_ || into_disk_.empty()) return;
     if (!commit(disk_, into_disk_)) return;
     if (between_steps_()) {
-      failed_ = failure{failure_code::failed, "cannot move rows out of " + boot_.directory().string() +
-                                                  ": stopped by a failpoint; start again"};
+      failed_ = failure{failure_code::failed,
+                        "cannot move rows out of " + boot_.directory().string() + ": stopped by a failpoint; start again"};
       return;
     }
     if (!out_of_boot_.empty()) commit(boot_, out_of_boot_);

@@ -69,8 +69,8 @@ class opening {
   explicit opening(options const& how) : how_(how) {}
 
   result<open_home> run() {
-    for (auto step : {&opening::make_directories, &opening::open_disk, &opening::open_boot, &opening::judge, &opening::leave_kernels,
-                      &opening::record_identity, &opening::move_rows}) {
+    for (auto step : {&opening::make_directories, &opening::open_disk, &opening::open_boot, &opening::judge,
+                      &opening::leave_kernels, &opening::record_identity, &opening::move_rows}) {
       if (auto done = (this->*step)(); !done) return tl::unexpected(std::move(done.error()));
     }
     return std::move(result_);
@@ -164,10 +164,10 @@ class opening {
     auto const& home = result_.found.home;
     write_transaction disk(*result_.disk);
     if (verdict_ == home_verdict::copied) {
-      for (auto const forgotten : {table::links, table::nurseries, table::outbox, table::jobs, table::job_ids}) disk.clear(forgotten);
+      for (auto const forgotten : {table::links, table::nurseries, table::outbox, table::jobs, table::job_ids})
+        disk.clear(forgotten);
     }
-    disk.put<home_codec>(home_codec::name,
-                         home_row{home.id, home.inode, home.machine_id, now_.boot_id, result_.found.incarnation});
+    disk.put<home_codec>(home_codec::name, home_row{home.id, home.inode, home.machine_id, now_.boot_id, result_.found.incarnation});
     if (auto committed = std::move(disk).commit(); !committed) return committed;
     if (auto synced = sync_directory(disk_directory()); !synced) return synced;
     if (fails(failpoint::open_after_identity)) return stopped();
@@ -187,8 +187,7 @@ class opening {
   result<void> move_rows() {
     if (auto finished = finish_doomed(*result_.boot, *result_.disk); !finished) return finished;
     if (fails(failpoint::open_before_move)) return stopped();
-    auto moved =
-        move_to_disk(*result_.boot, *result_.disk, moved_rows::finished, failpoint(failpoint::open_between_move));
+    auto moved = move_to_disk(*result_.boot, *result_.disk, moved_rows::finished, failpoint(failpoint::open_between_move));
     // Without room in `disk` the rest stays in `boot`, where it is read as well; the next opening tries again.
     result_.found.boot_kept_rows = !moved && moved.error().code == failure_code::full;
     if (!moved && !result_.found.boot_kept_rows) return moved;

@@ -68,8 +68,8 @@ struct cell_record {
   std::uint64_t output_bytes = 0;
   std::uint32_t displays = 0;
   std::int64_t background_after_ms = 0;  // from its start; later cells may run from then on while it awaits; 0: never
-  bool background = false;  // it awaits beside later cells in its kernel
-  std::string result;  // the final result object as JSON text, empty until then
+  bool background = false;               // it awaits beside later cells in its kernel
+  std::string result;                    // the final result object as JSON text, empty until then
 };
 
 /// What must still reach a kernel: the source of a cell until its start is recorded.
@@ -148,8 +148,8 @@ struct job_record {
   std::string command;
   std::int32_t pid = 0;  // of the leader; with start_time its identity
   std::uint64_t start_time = 0;
-  std::int32_t group = 0;  // its process group
-  bool keep = false;       // it outlives its kernel
+  std::int32_t group = 0;                // its process group
+  bool keep = false;                     // it outlives its kernel
   job_state state = job_state::running;  // finished: by itself; stopped: on request, or with its kernel; lost: its end is unknown
   std::optional<std::int64_t> exit_code;
   bool timed_out = false;
@@ -170,10 +170,10 @@ struct skipped_name {
 /// that file and the kernel it was saved from never differ.
 struct saved_record {
   session_number session = 0;
-  kernel_id kernel;    // that it was saved from
-  std::string file;    // relative to the home
-  std::string python;  // that kernel's asked_python: another one gets no such namespace
-  std::string reason;  // stop, grace or fork
+  kernel_id kernel;         // that it was saved from
+  std::string file;         // relative to the home
+  std::string python;       // that kernel's asked_python: another one gets no such namespace
+  std::string reason;       // stop, grace or fork
   std::uint64_t bytes = 0;  // of the file
   unix_ms saved_at = 0;
   /// As the kernel told; both empty if it saved itself: then the file alone has them.

@@ -25,9 +25,9 @@ enum class table : std::uint8_t {
   doomed,
 };
 
-inline constexpr std::array table_names{"meta",          "sessions", "session_keys", "owners",    "cells",   "cell_ids", "open_cells",
-                                        "expired_cells", "outbox",   "links",        "nurseries", "notices", "jobs",     "job_ids",
-                                        "saved",         "doomed"};
+inline constexpr std::array table_names{"meta",       "sessions",      "session_keys", "owners", "cells",     "cell_ids",
+                                        "open_cells", "expired_cells", "outbox",       "links",  "nurseries", "notices",
+                                        "jobs",       "job_ids",       "saved",        "doomed"};
 inline constexpr std::size_t table_count = table_names.size();
 static_assert(table_count == static_cast<std::size_t>(table::doomed) + 1);
 

@@ -13,8 +13,8 @@ namespace holdfast {
 
 system_config::system_config() {
   load<caf::io::middleman>();
-  set("scheduler.policy", caf::atom("sharing"));  // a string here is silently not taken
-  set("scheduler.max-threads", std::size_t{2});   // the path of a cell runs on the multiplexer thread
+  set("scheduler.policy", caf::atom("sharing"));           // a string here is silently not taken
+  set("scheduler.max-threads", std::size_t{2});            // the path of a cell runs on the multiplexer thread
   set("middleman.max-consecutive-reads", std::size_t{1});  // a second read mostly finds nothing; what is left wakes again
 }
 

@@ -77,8 +77,8 @@ result<void> take_file(config& to, std::filesystem::path const& path) {
   }
   for (auto const& [name, node] : table) {
     auto const place = fmt::format("{}, line {}", path.string(), name.source().begin.line);
-    auto const key =
-        std::find_if(config_keys().begin(), config_keys().end(), [wanted = name.str()](auto const& one) { return one.name == wanted; });
+    auto const key = std::find_if(config_keys().begin(), config_keys().end(),
+                                  [wanted = name.str()](auto const& one) { return one.name == wanted; });
     if (key == config_keys().end()) return refuse(fmt::format("{}: unknown key {}; remove it", place, name.str()));
     auto const value = value_of(node);
     auto const done = value ? key->set(to, *value) : tl::unexpected(std::string("it has the wrong type"));

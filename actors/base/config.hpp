@@ -19,7 +19,7 @@ struct config {
   std::filesystem::path home;      // absolute; not made yet (home.hpp does that)
   std::string python = "python3";  // as given: a name is looked for on PATH when it is needed
 
-  std::chrono::milliseconds cell_timeout = defaults::cell_timeout;  // 0: none
+  std::chrono::milliseconds cell_timeout = defaults::cell_timeout;          // 0: none
   std::chrono::milliseconds background_after = defaults::background_after;  // 0: never
   std::chrono::milliseconds interrupt_grace = defaults::interrupt_grace;
   std::chrono::milliseconds grace = defaults::grace;

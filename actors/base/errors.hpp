@@ -41,7 +41,7 @@ bool is_retryable(error_code code);
 
 struct error {
   error_code code = error_code::internal;
-  std::string message;  // lower case: what failed, the object, found and wanted, the next step
+  std::string message;       // lower case: what failed, the object, found and wanted, the next step
   boost::json::object data;  // beyond kind and retry, which to_json adds
 };
 

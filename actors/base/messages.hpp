@@ -41,7 +41,7 @@ struct run_cell {
   std::optional<std::int64_t> wait_ms;             // how long this call blocks; none: until final
   bool reset = false;
   std::optional<kernel_id> if_kernel;
-  bool stream = false;  // cell.accepted and cell.stream notifications go to the same connection
+  bool stream = false;         // cell.accepted and cell.stream notifications go to the same connection
   std::size_t text_limit = 0;  // of the result's text; 0: none
 };
 /// Answers with the result object as it stands. Errors: 1001 1003.
@@ -170,8 +170,8 @@ struct shut_down {
 
 struct supervisor_call {
   reply_to from;
-  std::variant<list_sessions, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices, ack_notices, get_status,
-               subscribe_events, await_end, shut_down>
+  std::variant<list_sessions, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices, ack_notices,
+               get_status, subscribe_events, await_end, shut_down>
       what;
 };
 

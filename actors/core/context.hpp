@@ -51,7 +51,7 @@ struct context {
   void forget_later(session_number session, notice_id const& told);
 
   session_number last_session = 0;  // the highest number ever given
-  std::set<session_key> forking;  // names of sessions that forks are about to make: nobody else makes them
+  std::set<session_key> forking;    // names of sessions that forks are about to make: nobody else makes them
 
   bool shutting_down = false;
   std::string farewell = "the daemon was stopped; the cell goes on in its kernel";  // to who waits for a cell when the gateway ends

@@ -87,7 +87,8 @@ void display_store::load() {
   if (std::exchange(is_loaded_, true)) return;
   std::error_code problem;
   if (!fs::exists(directory_, problem)) return;
-  for (std::uint64_t index = 0; index < defaults::displays_most; ++index)  // half written when the daemon died: the kernel sends it again
+  for (std::uint64_t index = 0; index < defaults::displays_most;
+       ++index)  // half written when the daemon died: the kernel sends it again
     if (auto found = read_file(display_file(directory_, index))) take(std::move(*found), true);
 }
 
@@ -100,11 +101,17 @@ std::vector<link::display> display_store::inline_ones() {
 
 result<std::string> display_data(fs::path const& directory, std::uint64_t index, std::string const& mime) {
   auto const found = read_file(display_file(directory, index));
-  if (!found) return fail(error_code::not_found, "no display " + std::to_string(index) + "; the cell's result lists its displays, cell.get shows it");
+  if (!found)
+    return fail(error_code::not_found,
+                "no display " + std::to_string(index) + "; the cell's result lists its displays, cell.get shows it");
   std::string there;
   for (auto const& part : found->data) {
     if (part.mime == mime)
-      return link::json_writer({}, part.data.size() + 64).text("mime", mime).text("data", part.data).number("bytes", payload_bytes(part.mime, part.data)).take();
+      return link::json_writer({}, part.data.size() + 64)
+          .text("mime", mime)
+          .text("data", part.data)
+          .number("bytes", payload_bytes(part.mime, part.data))
+          .take();
     there += (there.empty() ? "" : ", ") + part.mime;
   }
   return fail(error_code::not_found,

@@ -31,7 +31,7 @@ class display_store {
   void take(link::display shown, bool is_written);
 
   std::filesystem::path directory_;
-  bool is_loaded_ = false;  // what an earlier incarnation kept was looked at
+  bool is_loaded_ = false;                        // what an earlier incarnation kept was looked at
   std::size_t room_ = defaults::inline_displays;  // bytes of data that kept_ may still hold
   /// By index, without the data that a result does not show; at most displays_most.
   std::map<std::uint64_t, link::display> kept_;

@@ -26,7 +26,8 @@ void event_hub::publish(std::string_view kind, session_key const& key, std::stri
   ring_.push_back({++seq_, now_ms(), std::string(kind), key, std::move(details)});
   if (ring_.size() > defaults::event_ring) ring_.pop_front();
   for (auto const& each : subscribers_)
-    if (wants(each, ring_.back())) caf::anon_send(each.to.front, notification{each.to.connection, "event", params_of(ring_.back())});
+    if (wants(each, ring_.back()))
+      caf::anon_send(each.to.front, notification{each.to.connection, "event", params_of(ring_.back())});
 }
 
 event_hub::subscribed event_hub::subscribe(reply_to const& to, subscribe_events const& wanted) {

@@ -40,7 +40,8 @@ result<std::string> list(context const& shared, list_jobs const& what) {
         found = keys.emplace(row.session, *session ? std::optional((*session)->key) : std::nullopt).first;
       }
       auto const& key = found->second;
-      auto const is_wanted = key && matches(what.owner, key->owner) && matches(what.child, key->child) && matches(what.session, key->session);
+      auto const is_wanted =
+          key && matches(what.owner, key->owner) && matches(what.child, key->child) && matches(what.session, key->session);
       if (is_wanted) row = as_it_is(shared, *key, std::move(row));
       if (is_wanted && (!what.state || *what.state == row.state)) {
         if (items.size() == what.limit) {

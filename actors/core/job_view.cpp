@@ -79,7 +79,11 @@ std::string end_in_words(storage::job_record const& job) {
 std::string page_json(link::job_page const& page, std::uint64_t offset) {
   link::json_writer out;
   out.json("chunks", link::json_list(page.chunks, [](link::job_page::chunk const& each) {
-             return link::json_writer{}.text("stream", to_string(each.stream)).number("offset", each.offset).text("text", each.text).take();
+             return link::json_writer{}
+                 .text("stream", to_string(each.stream))
+                 .number("offset", each.offset)
+                 .text("text", each.text)
+                 .take();
            }));
   out.number("next_offset", page.next_offset).number("total_bytes", page.total_bytes);
   std::vector<link::job_page::range> within;

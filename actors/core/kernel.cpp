@@ -167,7 +167,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       if (!identify()) return;
     }
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
-    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && row.epoch > 0, shared_from_this()});
+    self->send(session,
+               kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && row.epoch > 0, shared_from_this()});
   }
 
   // ---- data ----
@@ -255,9 +256,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
 
   void on_exit_known(env::exit_known const& known) {
     exit_report = known.report;
-    self->send(shared->files,
-               read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid, shared->path(row.directory),
-                            shared->path(state_path(row.session))});
+    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid,
+                                           shared->path(row.directory), shared->path(state_path(row.session))});
   }
 
   void on_remains(remains_found found) {

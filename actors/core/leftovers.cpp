@@ -125,11 +125,13 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
   brand const mark{"HOLDFAST_KERNEL=" + kernel.text, number_of(kernel.text)};
   std::vector<leftover> found;
   auto const all = other_processes();
-  take_hold(all, [&](pid_t pid) { return is_marked(pid, mark); }, found);
+  take_hold(
+      all, [&](pid_t pid) { return is_marked(pid, mark); }, found);
   // Its session's number is the kernel's as long as a marked process is in it, and anybody's afterwards.
   auto const pins = [&](leftover const& each) { return session_of(each.pid) == kernel_pid; };
   if (std::any_of(found.begin(), found.end(), pins))
-    take_hold(all, [&](pid_t pid) { return session_of(pid) == kernel_pid && !is_marked(pid, mark); }, found);
+    take_hold(
+        all, [&](pid_t pid) { return session_of(pid) == kernel_pid && !is_marked(pid, mark); }, found);
   std::vector<pid_t> pids;
   for (auto const& each : found) pids.push_back(each.pid);
   end_all(found);
@@ -139,7 +141,8 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
 bool end_job(job_id const& job) {
   auto const mark = "HOLDFAST_JOB=" + job.text;
   std::vector<leftover> found;
-  take_hold(other_processes(), [&](pid_t pid) { return has_variable(pid, mark); }, found);
+  take_hold(
+      other_processes(), [&](pid_t pid) { return has_variable(pid, mark); }, found);
   return end_all(found);
 }
 

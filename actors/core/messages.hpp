@@ -37,8 +37,8 @@ class kernel_port {
 /// Why a kernel is ended on order. The first two are what its successor's `reason` says.
 enum class end_reason : std::uint8_t { reset, environment_changed, stop, close, deadline, shutdown, unrecorded };
 constexpr std::string_view to_string(end_reason reason) {
-  constexpr std::array<std::string_view, 7> words = {"reset",    "environment_changed", "stop",      "close",
-                                                     "deadline", "shutdown",            "unrecorded"};
+  constexpr std::array<std::string_view, 7> words = {"reset",    "environment_changed", "stop", "close", "deadline",
+                                                     "shutdown", "unrecorded"};
   return words[static_cast<std::size_t>(reason)];
 }
 /// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace; `abort` lets its interpreter write where it
@@ -98,9 +98,9 @@ struct kernel_unreachable {
 struct remains {
   std::optional<link::exited> exit;
   bool spool_readable = false;
-  std::vector<said> frames;                   // from the spool
+  std::vector<said> frames;  // from the spool
   link::journal_image journal;
-  std::vector<std::int32_t> ended;            // pids of what it left, ended by this daemon as its nursery was dead
+  std::vector<std::int32_t> ended;  // pids of what it left, ended by this daemon as its nursery was dead
   /// The file where the session's namespace is saved, if there is one: not necessarily this kernel's.
   struct state_file {
     std::uint64_t bytes = 0;

@@ -17,8 +17,8 @@ struct evidence {
 };
 
 enum class fate : std::uint8_t {
-  requeue,   ///< it cannot have started: a fresh kernel runs it
-  lost,      ///< it started, or may have: effects unknown, never rerun
+  requeue,  ///< it cannot have started: a fresh kernel runs it
+  lost,     ///< it started, or may have: effects unknown, never rerun
 };
 
 constexpr fate fate_of(evidence const& known) {

@@ -37,7 +37,8 @@ namespace {
 void sweep_run_directories(context const& shared, std::set<std::string> const& known) {
   std::error_code problem;
   for (auto const& entry : std::filesystem::directory_iterator(shared.path("run"), problem))
-    if (!known.contains("run/" + entry.path().filename().string())) caf::anon_send(shared.files, remove_tree{entry.path().string()});
+    if (!known.contains("run/" + entry.path().filename().string()))
+      caf::anon_send(shared.files, remove_tree{entry.path().string()});
 }
 
 }  // namespace

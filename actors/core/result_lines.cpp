@@ -57,8 +57,7 @@ std::string state_line(text_facts const& facts, text_facts::told const* cause) {
   if (is_reset) return "[state reset: a fresh kernel on request" + std::string(define_again);
   auto const is_told = kernel->note && !kernel->ended && storage::is_final(facts.status);
   auto const why = is_told ? *kernel->note : "the earlier kernel is gone";
-  if (kernel->state_lost)
-    return "[state lost: " + (cause ? cause->text : why) + std::string(define_again);
+  if (kernel->state_lost) return "[state lost: " + (cause ? cause->text : why) + std::string(define_again);
   if (!kernel->restored && (kernel->reason == "environment_changed" || kernel->reason == "tools_changed"))
     return "[state reset: a fresh kernel, as the " +
            std::string(kernel->reason == "tools_changed" ? "tools" : "python or environment") + " asked for changed" +
@@ -119,7 +118,8 @@ std::vector<std::string> display_lines(text_facts const& facts) {
       continue;
     }
     auto const* where = each.attached ? "attached" : each.bytes <= display_kept ? "cell.display has it" : "too large to be kept";
-    lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where + "]");
+    lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where +
+                    "]");
   }
   return lines;
 }

@@ -152,8 +152,7 @@ std::string result_text(text_facts const& facts, std::size_t limit) {
 
   auto outcome_text = outcome.text;
   end_line(outcome_text);
-  auto const needed =
-      size_of(told.lines) + output.size() + outcome_text.size() + size_of(displays) + size_of(state) + last.size();
+  auto const needed = size_of(told.lines) + output.size() + outcome_text.size() + size_of(displays) + size_of(state) + last.size();
   if (needed <= limit) return in_lines(told.lines) + output + outcome_text + in_lines(displays) + in_lines(state) + last;
 
   // In order of importance; the room that each leaves is the next one's. The order in the text is another.

@@ -36,10 +36,10 @@ struct written_output {
 
 struct display_facts {
   std::uint64_t index = 0;
-  std::string mime;        // of its richest form
+  std::string mime;  // of its richest form
   std::uint64_t bytes = 0;
-  bool attached = false;   // it is in the result's displays[]
-  std::string text = {};   // of one that has no richer form than plain text
+  bool attached = false;  // it is in the result's displays[]
+  std::string text = {};  // of one that has no richer form than plain text
 };
 
 /// The fields of a result that its text tells of; their meaning is result_facts'.

@@ -77,7 +77,8 @@ void session_state::load(std::optional<storage::link_record> link) {
   if (auto found = stores.notices(row_.number)) notices = std::move(*found);
   if (auto found = stores.saved(row_.number)) saved.row = std::move(*found);
   if (auto found = stores.jobs_of(row_.number))
-    std::copy_if(found->begin(), found->end(), std::back_inserter(jobs), [](auto const& each) { return !storage::has_ended(each.state); });
+    std::copy_if(found->begin(), found->end(), std::back_inserter(jobs),
+                 [](auto const& each) { return !storage::has_ended(each.state); });
   if (link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
     kernel_ = session_kernel{{}, *link, {}, false, {}};

@@ -98,20 +98,23 @@ bool session_state::replay(arrival& front) {
 }
 
 std::optional<error> session_state::why_refused(run_cell const& what) const {
-  if (shared->store_failed) return error{error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}};
+  if (shared->store_failed)
+    return error{error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}};
   if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel))
     return error{error_code::kernel_changed,
                  "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
   if (what.if_kernel && (what.reset || (what.python && *what.python != kernel_->row.asked_python)))
-    return error{error_code::kernel_changed,
-                 "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
-                 {}};
+    return error{
+        error_code::kernel_changed,
+        "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
+        {}};
   if (what.python && *what.python != (kernel_ ? kernel_->row.asked_python : row_.python)) {
     // Looked for before the session's kernel is ended for it; whether it runs is seen later.
     auto variables = as_map(row_.variables);
     for (auto const& [name, value] : what.env) variables[name] = value;
-    if (auto const found = env::find_interpreter(*what.python, shared->settings, shared->variables, variables); !found) return found.error();
+    if (auto const found = env::find_interpreter(*what.python, shared->settings, shared->variables, variables); !found)
+      return found.error();
   }
   auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
   if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
@@ -158,9 +161,8 @@ void session_state::record_front() {
   storage::changes unit;
   auto const before = row_;
   take_settings(what, unit);
-  storage::outbox_record outbox{row_.number, record.number,
-                                what.code,       what.reset,
-                                python_of(what), what.if_kernel ? what.if_kernel->text : ""};
+  storage::outbox_record outbox{row_.number, record.number,   what.code,
+                                what.reset,  python_of(what), what.if_kernel ? what.if_kernel->text : ""};
   auto link = kernel_->row;
   auto const is_strict = shared->settings.strict_durability;
   auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && may_send() && !fresh_kernel_for(outbox, link);
@@ -262,7 +264,9 @@ void session_state::start_kernel() {
     storage::link_record link;
     link.kernel = kernel_id("k-" + make_ulid());
     link.session = row_.number;
-    auto const wanted = !cells.empty() ? cells.front().outbox.python : arrivals.empty() ? row_.python : python_of(arrivals.front().what);
+    auto const wanted = !cells.empty()     ? cells.front().outbox.python
+                        : arrivals.empty() ? row_.python
+                                           : python_of(arrivals.front().what);
     link.python = link.asked_python = wanted;
     link.token = random_hex(32);
     link.directory = "run/" + link.kernel.text;
@@ -282,8 +286,9 @@ void session_state::start_kernel() {
     }
     kernel_ = session_kernel{{}, std::move(link), {}, false, {}};
   }
-  env::spawn_kernel request{{},       kernel_->row.kernel,   kernel_->row.token, kernel_->row.directory, kernel_->row.asked_python,
-                            row_.cwd, as_map(row_.variables), state_path(row_.number)};
+  env::spawn_kernel request{
+      {},       kernel_->row.kernel,    kernel_->row.token,     kernel_->row.directory, kernel_->row.asked_python,
+      row_.cwd, as_map(row_.variables), state_path(row_.number)};
   kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
 }
 
@@ -329,7 +334,8 @@ void session_state::dispatch() {
 }
 
 void session_state::send_execute(live_cell& cell) {
-  link::execute message{cell.row.cell, cell.row.generation, cell.outbox.code, static_cast<std::uint64_t>(cell.row.timeout_ms),
+  link::execute message{cell.row.cell,         cell.row.generation,
+                        cell.outbox.code,      static_cast<std::uint64_t>(cell.row.timeout_ms),
                         defaults::output_kept, static_cast<std::uint64_t>(cell.row.background_after_ms)};
   kernel_->port->send_execute(link::to_json(message));
   cell.sent = true;

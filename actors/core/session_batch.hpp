@@ -26,8 +26,12 @@ struct session_state::batch {
   std::vector<link::answered> answers;                         // heard once what came before them is recorded
 
   bool is_recorded() const { return !cells.empty() || !jobs.empty() || notices; }
-  bool has_start() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_start; }); }
-  bool has_result() const { return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result(); }); }
+  bool has_start() const {
+    return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_start; });
+  }
+  bool has_result() const {
+    return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result(); });
+  }
 
   changed_cell& of(live_cell const& cell) {
     for (auto& each : cells)

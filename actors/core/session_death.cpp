@@ -100,7 +100,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
 
 /// What becomes of a cell that was with the dead kernel, by the table of outcome.hpp: its next row, final or queued again.
 storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& told,
-                                             std::vector<storage::notice_record> const& riding) const {
+                                            std::vector<storage::notice_record> const& riding) const {
   evidence known;
   known.sent = cell.row.generation > 0;
   known.started = cell.row.status == storage::cell_status::running;
@@ -121,7 +121,8 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
   row.finished_at = now_ms();
   row.output_bytes = std::max(row.output_bytes, cell.output.total());
   auto facts = facts_of(cell);
-  row.displays = std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
+  row.displays =
+      std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
   facts.row = row;
   facts.death = death_of(told.left, kernel_->ending);
   if (facts.kernel) {
@@ -222,7 +223,8 @@ void session_state::on_dead(kernel_dead told) {
   keep_jobs(fallen);
   if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
-  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
+  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" +
+                              (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
   kernel_.reset();
   for (auto& row : ended) {

@@ -19,7 +19,8 @@ void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
   if (!is_out(*cell)) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
   if (cell->sent) send_interrupt(*cell);  // else right behind its execute
-  if (!cell->overdue || *cell->overdue > steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin) set_overdue(*cell);
+  if (!cell->overdue || *cell->overdue > steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin)
+    set_overdue(*cell);
   guard_background();
 }
 
@@ -81,7 +82,8 @@ void session_state::on_stop(stop_session_kernel const& order) {
                      "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first",
                      {}});
   if (auto const live = jobs_of_kernel(); !live.empty())
-    return answer_error(order.from, {error_code::busy, "kernel " + order.kernel.text + " has live jobs: " + named(live) + "; stop them first", {}});
+    return answer_error(
+        order.from, {error_code::busy, "kernel " + order.kernel.text + " has live jobs: " + named(live) + "; stop them first", {}});
   if (saved.row || saved.now != saved_namespace::step::none)
     return answer_error(order.from,
                         {error_code::busy, "kernel " + order.kernel.text + " saves or restores its namespace now; ask again", {}});

@@ -60,16 +60,18 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
                                {}});
   made.number = ++shared->last_session;
   auto const busy = [&](std::string const& with) {
-    refuse_fork(from, made.key,
-                {error_code::busy, "session " + row_.key.session + " is busy with " + with + "; it can be forked when it is idle", {}});
+    refuse_fork(
+        from, made.key,
+        {error_code::busy, "session " + row_.key.session + " is busy with " + with + "; it can be forked when it is idle", {}});
   };
   if (!cells.empty()) return busy("cell " + cells.front().row.cell.text);
   if (!arrivals.empty()) return busy("a cell that waits for its kernel");
   if (saved.now != saved_namespace::step::none || (kernel_ && saved.row)) return busy("its namespace, which is saved or restored");
   if (!kernel_) return fork_without_kernel(from, std::move(made));
   if (!kernel_->attached || kernel_->ending)
-    return refuse_fork(from, made.key,
-                       {error_code::unreachable, "the kernel of session " + row_.key.session + " does not answer now; ask again", {}});
+    return refuse_fork(
+        from, made.key,
+        {error_code::unreachable, "the kernel of session " + row_.key.session + " does not answer now; ask again", {}});
 
   auto link = kernel_->row;
   link.kernel = kernel_id("k-" + make_ulid());
@@ -85,18 +87,20 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
   (void)failpoint(failpoint_id::core_after_fork_recorded);
   auto const directory = shared->path(link.directory);
   if (auto there = make_private_directory(directory); !there) return drop_clone(from, made, link, there.error());
-  ask_kernel({{},
-              "fork",
-              {{"kernel", link.kernel.text},
-               {"token", link.token},
-               {"directory", directory},
-               {"state", shared->path(state_path(made.number))}}},
-             [this, from, made, link](result<link::answered> answer) { on_forked(from, made, link, std::move(answer)); },
-             defaults::request_deadline, true);
+  ask_kernel(
+      {{},
+       "fork",
+       {{"kernel", link.kernel.text},
+        {"token", link.token},
+        {"directory", directory},
+        {"state", shared->path(state_path(made.number))}}},
+      [this, from, made, link](result<link::answered> answer) { on_forked(from, made, link, std::move(answer)); },
+      defaults::request_deadline, true);
 }
 
 /// There is no such session: a clone that came to be ends without its directory.
-void session_state::drop_clone(reply_to const& from, storage::session_record const& made, storage::link_record const& link, error why) {
+void session_state::drop_clone(reply_to const& from, storage::session_record const& made, storage::link_record const& link,
+                               error why) {
   if (!shared->commit({storage::erase_link{link.kernel}}))
     log::warn("fork-incomplete", "the link of kernel {} could not be erased; the next start does it", link.kernel.text);
   self->send(shared->files, remove_tree{shared->path(link.directory)});
@@ -109,7 +113,8 @@ void session_state::on_forked(reply_to const& from, storage::session_record made
     drop_clone(from, made, link, {code, "cannot fork session " + row_.key.session + ": " + why, {}});
   };
   if (!answer) return refuse(error_code::unreachable, answer.error().message);
-  if (answer->error) return refuse(answer->error->kind == "busy" ? error_code::busy : error_code::cannot_fork, answer->error->message);
+  if (answer->error)
+    return refuse(answer->error->kind == "busy" ? error_code::busy : error_code::cannot_fork, answer->error->message);
   auto const clone = link::clone_of(answer->body);
   if (!clone) return refuse(error_code::unreachable, "the kernel's answer could not be read: " + clone.error());
   if (shared->shutting_down) return refuse(error_code::shutting_down, "the daemon is shutting down");

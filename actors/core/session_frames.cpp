@@ -198,7 +198,8 @@ bool session_state::record_batch(batch& changed) {
   for (auto const& each : changed.jobs) unit.push_back(storage::put_job{each});
   std::vector<storage::notice_record> told, made;
   if (changed.notices) {
-    std::copy_if(notices.begin(), notices.end(), std::back_inserter(told), [&](auto const& each) { return !has(*changed.notices, each); });
+    std::copy_if(notices.begin(), notices.end(), std::back_inserter(told),
+                 [&](auto const& each) { return !has(*changed.notices, each); });
     std::copy_if(changed.notices->begin(), changed.notices->end(), std::back_inserter(made),
                  [&](auto const& each) { return !has(notices, each); });
   }

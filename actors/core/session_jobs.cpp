@@ -43,7 +43,8 @@ bool session_state::take_job_frame(batch& into, link::from_kernel const& what) c
 void session_state::take_job_started(batch& into, link::job_started const& frame) const {
   auto const known = shared->stores->job(frame.job);
   if (find_job(into.jobs, frame.job) != into.jobs.end() || !known || *known) return;
-  auto const ended = std::count_if(into.jobs.begin(), into.jobs.end(), [](auto const& each) { return storage::has_ended(each.state); });
+  auto const ended =
+      std::count_if(into.jobs.begin(), into.jobs.end(), [](auto const& each) { return storage::has_ended(each.state); });
   if (jobs.size() + into.jobs.size() - static_cast<std::size_t>(ended) >= defaults::live_jobs_most) {
     log::warn("job-not-recorded", "session {} has {} running jobs; {} is not recorded", row_.number, jobs.size(), frame.job.text);
     return;
@@ -193,8 +194,7 @@ void session_state::on_stop_job(reply_to const& from, storage::job_record const&
 }
 
 void session_state::on_read_job_output(reply_to const& from, storage::job_record const& job, read_job_output const& what) {
-  if (!kernel_ || kernel_->row.kernel != job.kernel)
-    return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
+  if (!kernel_ || kernel_->row.kernel != job.kernel) return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
   link::request request{{}, "job_output", {{"job", job.job.text}}, {{"offset", what.offset}, {"limit", what.limit}}};
   ask_kernel(std::move(request), [this, from, job, offset = what.offset](result<link::answered> answer) {
     if (!answer && answer.error().code == error_code::not_found)  // the kernel keeps the newest only

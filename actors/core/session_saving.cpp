@@ -75,9 +75,10 @@ bool session_state::has_namespace_to_save() const {
 void session_state::save_and_stop(stop_session_kernel const& order) {
   saved.now = step::snapshot;
   auto const generation = kernel_->row.generation;
-  ask_kernel({{}, "snapshot", {{"path", shared->path(state_path(row_.number))}}},
-             [this, order, generation](result<link::answered> answer) { on_snapshot(order, generation, std::move(answer)); },
-             defaults::namespace_deadline, true);
+  ask_kernel(
+      {{}, "snapshot", {{"path", shared->path(state_path(row_.number))}}},
+      [this, order, generation](result<link::answered> answer) { on_snapshot(order, generation, std::move(answer)); },
+      defaults::namespace_deadline, true);
 }
 
 void session_state::on_snapshot(stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer) {
@@ -89,10 +90,12 @@ void session_state::on_snapshot(stop_session_kernel const& order, std::uint64_t 
                               {}});
   };
   if (!answer) return refuse(error_code::unreachable, answer.error().message);
-  if (answer->error) return refuse(answer->error->kind == "busy" ? error_code::busy : error_code::store_full, answer->error->message);
+  if (answer->error)
+    return refuse(answer->error->kind == "busy" ? error_code::busy : error_code::store_full, answer->error->message);
   auto told = link::namespace_of(answer->body);
   if (!told) return refuse(error_code::unreachable, "its answer could not be read: " + told.error());
-  if (!kernel_ || kernel_->row.kernel != order.kernel || kernel_->ending) return refuse(error_code::busy, "it is being ended already");
+  if (!kernel_ || kernel_->row.kernel != order.kernel || kernel_->ending)
+    return refuse(error_code::busy, "it is being ended already");
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
   if (!cells.empty() || kernel_->row.generation != generation || !jobs_of_kernel().empty())
     return refuse(error_code::busy, "a cell came meanwhile");
@@ -144,7 +147,8 @@ bool session_state::waits_for_saved(kernel_dead& told, storage::unix_ms last_ran
   if (has_cells_out()) return false;
   auto const& link = kernel_->row;
   saved.ended = std::move(told);
-  record_saved({row_.number, link.kernel, state_path(row_.number), link.asked_python, "grace", file->bytes, file->written_at, {}, {}});
+  record_saved(
+      {row_.number, link.kernel, state_path(row_.number), link.asked_python, "grace", file->bytes, file->written_at, {}, {}});
   return true;
 }
 
@@ -156,8 +160,9 @@ storage::unix_ms session_state::last_ran(kernel_dead const& told) const {
 
 void session_state::restore_saved() {
   saved.now = step::restoring;
-  ask_kernel({{}, "restore", {{"path", shared->path(saved.row->file)}}},
-             [this](result<link::answered> answer) { on_restored(std::move(answer)); }, defaults::namespace_deadline, true);
+  ask_kernel(
+      {{}, "restore", {{"path", shared->path(saved.row->file)}}},
+      [this](result<link::answered> answer) { on_restored(std::move(answer)); }, defaults::namespace_deadline, true);
 }
 
 void session_state::on_restored(result<link::answered> answer) {

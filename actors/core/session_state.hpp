@@ -40,7 +40,7 @@ struct arrival {
   reply_to from;
   run_cell what;
   storage::digest code{};
-  steady_time deadline;  // for its kernel, from admission_timeout
+  steady_time deadline;      // for its kernel, from admission_timeout
   std::uint32_t deaths = 0;  // kernels that died while they started for it
 };
 
@@ -111,10 +111,10 @@ struct session_state final : session_face {
   };
   std::optional<late_output> late;
   std::optional<steady_time> dispatch_retry_at;  // the first cell waits for the store
-  bool closing = false;        // no call but close is taken any more
-  bool gone = false;           // closed, its rows erased: nothing is answered but that
-  bool row_asked = false;      // its row is on its way to disk
-  bool ending_kernel = false;  // the gateway ends, and its kernels with it
+  bool closing = false;                          // no call but close is taken any more
+  bool gone = false;                             // closed, its rows erased: nothing is answered but that
+  bool row_asked = false;                        // its row is on its way to disk
+  bool ending_kernel = false;                    // the gateway ends, and its kernels with it
   /// Asked of the kernel beside cells, by id: who hears the answer, and until when it may come.
   struct asked {
     std::function<void(result<link::answered>)> then;

@@ -158,7 +158,8 @@ struct supervisor_state {
   void on_job(reply_to const& from, What const& what) {
     auto job = shared->stores->job(what.job);
     if (!job) return answer_error(from, from_storage(job.error()));
-    auto row = *job ? shared->stores->session((*job)->session) : storage::result<std::optional<storage::session_record>>(std::nullopt);
+    auto row =
+        *job ? shared->stores->session((*job)->session) : storage::result<std::optional<storage::session_record>>(std::nullopt);
     if (!row) return answer_error(from, from_storage(row.error()));
     if (!*row) return answer_error(from, {error_code::not_found, "no job " + what.job.text + "; job.list shows what there is", {}});
     auto const loaded = shared->sessions.find((*row)->key);

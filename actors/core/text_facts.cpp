@@ -81,11 +81,12 @@ recorded_facts read_text_facts(std::string_view result_json) {
     facts.death = death_facts{text(*death, "cause"), optional_text(*death, "signal"), optional_integer(*death, "exit_code"),
                               text(*death, "log_tail")};
   if (auto const* kernel = object_in(object, "kernel"))
-    facts.kernel = text_facts::kernel_state{text(*kernel, "reason"),        flag(*kernel, "reused"),      flag(*kernel, "restored"),
-                                            flag(*kernel, "state_lost"),    flag(*kernel, "state_reset"), flag(*kernel, "ended"),
+    facts.kernel = text_facts::kernel_state{text(*kernel, "reason"),       flag(*kernel, "reused"),      flag(*kernel, "restored"),
+                                            flag(*kernel, "state_lost"),   flag(*kernel, "state_reset"), flag(*kernel, "ended"),
                                             optional_text(*kernel, "note")};
-  for_each_in(object, "notices",
-              [&](json::object const& each) { facts.notices.push_back({text(each, "kind"), text(each, "text")}); });
+  for_each_in(object, "notices", [&](json::object const& each) {
+    facts.notices.push_back({text(each, "kind"), text(each, "text")});
+  });
   for_each_in(object, "displays", [&](json::object const& each) { facts.displays.push_back(display_of(each)); });
   read.out = {text(object, "stdout"), number(object, "stdout_bytes")};
   read.err = {text(object, "stderr"), number(object, "stderr_bytes")};

@@ -166,7 +166,9 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
             made.outcome = tl::unexpected(std::move(found.error()));
           self->send(request.to.front, std::move(made));
         },
-        [=](end_job_group const& request) { self->send(request.asker, job_group_ended{request.job, end_job(request.job)}); },
+        [=](end_job_group const& request) {
+          self->send(request.asker, job_group_ended{request.job, end_job(request.job)});
+        },
         [=](copy_file const& request) { self->send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
         [=](remove_tree const& request) {
           std::error_code problem;

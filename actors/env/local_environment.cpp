@@ -172,7 +172,8 @@ struct local_state {
     if (!socket) {
       // Never identified and nobody listens: it is gone. Else its pidfd tells.
       if (!to.watch && (socket.error() == ENOENT || socket.error() == ECONNREFUSED))
-        return forget(to, to.row.python + " ended without a sign of life; see that it is a python from 3.8 on, or name another one");
+        return forget(to,
+                      to.row.python + " ended without a sign of life; see that it is a python from 3.8 on, or name another one");
       return retry_later(to);
     }
     if (!is_trusted_peer(socket->get()) || is_other_peer(socket->get(), to.row.process)) return retry_later(to);

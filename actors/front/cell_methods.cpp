@@ -210,20 +210,24 @@ method output_method() {
 }
 
 method display_method() {
-  return {
-      .name = "cell.display",
-      .sentence = "Reads one display of a cell in one of its types, also when the result left it out for its size.",
-      .params = with_session({cell_param(),
-                              {.name = "index", .type = param_type::integer, .required = true, .least = 0, .most = 1'000'000, .sentence = "its number in the cell"},
-                              {.name = "mime", .type = param_type::text, .required = true, .sentence = "such as image/png"}}),
-      .result = {"display data", false, "the data"},
-      .errors = {error_code::not_found, error_code::cell_expired},
-      .examples = {{R"({"session": "pictures", "cell": "shown", "index": 0, "mime": "text/html"})",
-                    R"({"mime": "text/html", "data": "<b>bold</b>", "bytes": 11})"}},
-      .build = [](arguments const& given) {
-        return to_session(given, read_display{cell_id(given.text("cell")), static_cast<std::uint64_t>(given.integer("index")),
-                                              given.text("mime")});
-      }};
+  return {.name = "cell.display",
+          .sentence = "Reads one display of a cell in one of its types, also when the result left it out for its size.",
+          .params = with_session({cell_param(),
+                                  {.name = "index",
+                                   .type = param_type::integer,
+                                   .required = true,
+                                   .least = 0,
+                                   .most = 1'000'000,
+                                   .sentence = "its number in the cell"},
+                                  {.name = "mime", .type = param_type::text, .required = true, .sentence = "such as image/png"}}),
+          .result = {"display data", false, "the data"},
+          .errors = {error_code::not_found, error_code::cell_expired},
+          .examples = {{R"({"session": "pictures", "cell": "shown", "index": 0, "mime": "text/html"})",
+                        R"({"mime": "text/html", "data": "<b>bold</b>", "bytes": 11})"}},
+          .build = [](arguments const& given) {
+            return to_session(given, read_display{cell_id(given.text("cell")), static_cast<std::uint64_t>(given.integer("index")),
+                                                  given.text("mime")});
+          }};
 }
 
 method interrupt_method() {

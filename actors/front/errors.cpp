@@ -21,6 +21,7 @@ std::vector<error_description> const& described_errors() {
       {error_code::too_large, "a line, a source or an object is over its limit"},
       {error_code::store_failed, "the disk failed; the daemon must be looked at"},
       {error_code::kernel_changed, "the session no longer has the kernel of if_kernel"},
+      {error_code::cannot_fork, "the session cannot be forked into that one: threads live in it, or that one exists"},
       {error_code::shutting_down, "the daemon or the session is ending; send it again"},
       {error_code::store_full, "no room on the disk or in the store"},
   };

@@ -33,8 +33,9 @@ method list_method() {
 method stop_method() {
   return {
       .name = "kernel.stop",
-      .sentence = "Ends an idle kernel, its namespace saved: its session's next cell has it again. One with a running or queued cell or a "
-                  "live job is refused, and so is one that cannot save; nothing is ended then.",
+      .sentence =
+          "Ends an idle kernel, its namespace saved: its session's next cell has it again. One with a running or queued cell or a "
+          "live job is refused, and so is one that cannot save; nothing is ended then.",
       .params = {{.name = "kernel", .type = param_type::id, .required = true, .sentence = "the id of the kernel"},
                  {.name = "save", .type = param_type::boolean, .fallback = true, .sentence = "save its namespace first"}},
       .result = {"kernel row", false, "its last row"},
@@ -42,7 +43,9 @@ method stop_method() {
       .examples =
           {{R"({"kernel": "k-01KGA5DT00000000000000000K", "save": false})",
             R"({"kernel": "k-01KGA5DT00000000000000000K", "owner": "default", "child": null, "session": "default", "pid": 4711})"}},
-      .build = [](arguments const& given) { return to_supervisor(stop_kernel{kernel_id(given.text("kernel")), given.flag("save")}); }};
+      .build = [](arguments const& given) {
+        return to_supervisor(stop_kernel{kernel_id(given.text("kernel")), given.flag("save")});
+      }};
 }
 
 }  // namespace

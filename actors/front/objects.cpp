@@ -37,9 +37,10 @@ std::vector<field> result_fields() {
       or_null(text("fallback", "always null: every cell runs in a kernel yet")),
       list("notices", "notice", "what the session is told with this result; part of the record, so a replay shows the same"),
       or_null(object("kernel", "kernel of a cell", "where it ran; null: nowhere yet, or it never started")),
-      or_left_out(text("text",
-                       "what a model should read, with `text_limit`: losses first, output as it was written without escape sequences, "
-                       "traceback or value, the end state last; what is left out is told with its size and where to read on")),
+      or_left_out(
+          text("text",
+               "what a model should read, with `text_limit`: losses first, output as it was written without escape sequences, "
+               "traceback or value, the end state last; what is left out is told with its size and where to read on")),
   };
 }
 
@@ -48,7 +49,10 @@ std::vector<field> display_fields() {
       integer("index", "its number in the cell, from 0"),
       boolean("main", "whether it is the value of the last expression"),
       integer("offset", "where it stands in the cell's combined output"),
-      {.name = "data", .type = field_type::map, .of = "string", .sentence = "by type: text, or base64 of a binary type; at most 1 MiB each, 4 MiB in all"},
+      {.name = "data",
+       .type = field_type::map,
+       .of = "string",
+       .sentence = "by type: text, or base64 of a binary type; at most 1 MiB each, 4 MiB in all"},
       {.name = "metadata", .type = field_type::map, .of = "any", .sentence = "what the value says of itself"},
       list("omitted", "omitted data", "types whose data is too large to be here: cell.display has those up to 4 MiB"),
   };

@@ -141,7 +141,9 @@ std::string wanted_of(param const& described) {
   auto const least = std::to_string(described.least), most = std::to_string(described.most);
   std::string text;
   switch (described.type) {
-    case param_type::integer: text = (described.or_zero ? "0 or an integer from " : "an integer from ") + least + " to " + most; break;
+    case param_type::integer:
+      text = (described.or_zero ? "0 or an integer from " : "an integer from ") + least + " to " + most;
+      break;
     case param_type::text:
       text = "a string of " + (described.least > 0 ? least + " to " : "at most ") + most + " bytes without NUL";
       break;

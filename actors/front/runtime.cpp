@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::chrono::seconds farewell{2};  // unscaled: how long the server may write to clients that do not read
 
-call_defaults defaults_of(config const& settings) { return {.cell_timeout = settings.cell_timeout, .background_after = settings.background_after}; }
+call_defaults defaults_of(config const& settings) {
+  return {.cell_timeout = settings.cell_timeout, .background_after = settings.background_after};
+}
 
 }  // namespace
 

@@ -54,13 +54,16 @@ method variables_method() {
 
 method fork_method() {
   return {.name = "session.fork",
-          .sentence = "Makes another session of the same owner and child with a copy of this one's namespace and settings. Jobs and "
-                      "connections stay with this one.",
-          .params = with_session({{.name = "into", .type = param_type::id, .required = true, .sentence = "the name of the new session"}}),
+          .sentence =
+              "Makes another session of the same owner and child with a copy of this one's namespace and settings. Jobs and "
+              "connections stay with this one.",
+          .params =
+              with_session({{.name = "into", .type = param_type::id, .required = true, .sentence = "the name of the new session"}}),
           .result = {"forked session", false, "the row of the new session, and what it does not have"},
           .errors = {error_code::not_found, error_code::busy, error_code::unreachable, error_code::cannot_fork},
-          .examples = {{R"({"into": "what-if"})",
-                        R"({"owner": "default", "child": null, "session": "what-if", "state": "new", "cell": null, "left_behind": []})"}},
+          .examples =
+              {{R"({"into": "what-if"})",
+                R"({"owner": "default", "child": null, "session": "what-if", "state": "new", "cell": null, "left_behind": []})"}},
           .build = [](arguments const& given) { return to_session(given, fork_session{given.text("into")}); }};
 }
 

@@ -31,9 +31,7 @@ class decoder {
   /// The next whole frame, or an over-long one as soon as its header is there; none: feed more.
   std::optional<item> next();
   /// Bytes held: of frames not yet taken and of the one that is still incomplete.
-  std::size_t buffered() const {
-    return ready_bytes_ + header_.size() + (missing_ > 0 ? header_bytes : 0) + payload_.size();
-  }
+  std::size_t buffered() const { return ready_bytes_ + header_.size() + (missing_ > 0 ? header_bytes : 0) + payload_.size(); }
   /// Memory kept for the frame that is incomplete; what a large frame needed goes away with it.
   std::size_t capacity() const { return header_.capacity() + payload_.capacity(); }
 

@@ -118,12 +118,11 @@ json::object const* json_fields::object(std::string_view key) {
   return nullptr;
 }
 
-json::object const* json_fields::optional_object(std::string_view key) {
-  return optional(key) ? object(key) : nullptr;
-}
+json::object const* json_fields::optional_object(std::string_view key) { return optional(key) ? object(key) : nullptr; }
 
 json_document::json_document(std::string_view text)
-    : far_(budget_floor + budget_per_byte * text.size()), memory_(near_.data(), near_.size(), &far_),
+    : far_(budget_floor + budget_per_byte * text.size()),
+      memory_(near_.data(), near_.size(), &far_),
       root_(json::storage_ptr{&memory_}) {
   json::parse_options options;
   options.max_depth = max_depth;
@@ -150,7 +149,7 @@ json_document::json_document(std::string_view text)
 
 void* json_document::budgeted_resource::do_allocate(std::size_t bytes, std::size_t align) {
   if (bytes > left_) throw std::bad_alloc{};
-  void* memory = ::operator new(bytes, std::align_val_t{align});
+  void* memory = ::operator new (bytes, std::align_val_t{align});
   left_ -= bytes;
   return memory;
 }
@@ -158,7 +157,7 @@ void* json_document::budgeted_resource::do_allocate(std::size_t bytes, std::size
 void json_document::budgeted_resource::do_deallocate(void* memory, std::size_t bytes, std::size_t align) {
   // Boost.JSON 1.81 gives its blocks back with a smaller size than it asked for: no sized delete, and a budget that errs low.
   left_ += bytes;
-  ::operator delete(memory, std::align_val_t{align});
+  ::operator delete (memory, std::align_val_t{align});
 }
 
 }  // namespace holdfast::link

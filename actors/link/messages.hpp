@@ -27,8 +27,8 @@ struct execute {
   cell_id cell;
   std::uint64_t generation = 0;  // its number among the kernel's cells, from 1
   std::string code;
-  std::uint64_t timeout_ms = 0;    // from its start; 0: none
-  std::uint64_t output_limit = 0;  // bytes; beyond, output is only counted
+  std::uint64_t timeout_ms = 0;           // from its start; 0: none
+  std::uint64_t output_limit = 0;         // bytes; beyond, output is only counted
   std::uint64_t background_after_ms = 0;  // from its start; a later cell may run from then on while it awaits; 0: never
 };
 
@@ -122,7 +122,7 @@ struct display {
   bool is_main = false;      // of the last expression's value
   std::uint64_t offset = 0;  // where it stands in the cell's combined output
   std::vector<part> data;
-  std::string metadata;  // a JSON object as text
+  std::string metadata;           // a JSON object as text
   std::vector<left_out> omitted;  // too large to be sent
 };
 
@@ -207,7 +207,7 @@ struct bad_frame {
 
 struct spawn {
   kernel_id kernel;
-  std::string token;      // 64 hex digits
+  std::string token;  // 64 hex digits
   std::string home;
   std::string directory;  // absolute; the kernel's run directory
   std::string cwd;
@@ -261,7 +261,8 @@ struct exited {
 };
 
 using to_kernel = std::variant<execute, interrupt, request, shutdown>;
-using from_kernel = std::variant<started, background, output, display, done, answered, job_started, job_finished, jobs_read, bad_frame>;
+using from_kernel =
+    std::variant<started, background, output, display, done, answered, job_started, job_finished, jobs_read, bad_frame>;
 using to_nursery = std::variant<spawn, kill, shutdown>;
 using from_nursery = std::variant<spawned, spawn_failed, exited>;
 

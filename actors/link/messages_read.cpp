@@ -187,7 +187,8 @@ spawn read_spawn(json_fields& in, std::string& problem) {
   message.home = in.text("home");
   message.directory = in.text("directory");
   message.cwd = in.text("cwd");
-  each_text(in, "env", problem, [&](std::string name, std::string value) { message.env.emplace(std::move(name), std::move(value)); });
+  each_text(in, "env", problem,
+            [&](std::string name, std::string value) { message.env.emplace(std::move(name), std::move(value)); });
   message.grace_ms = in.number("grace_ms");
   message.first_grace_ms = in.number("first_grace_ms");
   message.interrupt_grace_ms = in.number("interrupt_grace_ms");
@@ -222,9 +223,7 @@ exited read_exited(json_fields& in, std::string& problem) {
   message.exit_code = in.optional_integer("exit_code");
   message.signal = in.optional_text("signal");
   message.log_tail = in.text("log_tail");
-  each_object(in, "rest", problem, [&](json_fields& item) {
-    message.rest.push_back({item.text("stream"), item.text("text")});
-  });
+  each_object(in, "rest", problem, [&](json_fields& item) { message.rest.push_back({item.text("stream"), item.text("text")}); });
   each_object(in, "ended", problem, [&](json_fields& item) {
     auto const number = pid(item);
     message.ended.push_back({number, item.text("command")});
@@ -269,12 +268,11 @@ tl::expected<Variant, std::string> parse(std::string_view payload, entry<Message
 
 tl::expected<from_kernel, std::string> parse_from_kernel(std::string_view payload) {
   auto message = parse<from_kernel>(payload, entry<output>{"output", read_output}, entry<done>{"done", read_done},
-                            entry<started>{"started", read_started}, entry<background>{"background", read_background},
-                            entry<display>{"display", read_display},
-                            entry<answered>{"answer", read_answered},
-                            entry<job_started>{"job_started", read_job_started},
-                            entry<job_finished>{"job_finished", read_job_finished}, entry<jobs_read>{"jobs", read_jobs_read},
-                            entry<bad_frame>{"bad_frame", read_bad_frame});
+                                    entry<started>{"started", read_started}, entry<background>{"background", read_background},
+                                    entry<display>{"display", read_display}, entry<answered>{"answer", read_answered},
+                                    entry<job_started>{"job_started", read_job_started},
+                                    entry<job_finished>{"job_finished", read_job_finished},
+                                    entry<jobs_read>{"jobs", read_jobs_read}, entry<bad_frame>{"bad_frame", read_bad_frame});
   if (message)
     if (auto* found = std::get_if<answered>(&*message)) found->body = payload;
   return message;

@@ -98,9 +98,10 @@ std::string to_json(display const& message) {
       .number("offset", message.offset)
       .json("data", data)
       .json("metadata", message.metadata)
-      .json("omitted", json_list(message.omitted, [](display::left_out const& each) {
-              return json_writer{}.text("mime", each.mime).number("bytes", each.bytes).take();
-            }))
+      .json("omitted", json_list(message.omitted,
+                                 [](display::left_out const& each) {
+                                   return json_writer{}.text("mime", each.mime).number("bytes", each.bytes).take();
+                                 }))
       .take();
 }
 
@@ -108,16 +109,11 @@ std::string to_json(answered const& message) { return message.body; }
 
 std::string to_json(done const& message) {
   json_writer out{"done", 2 * usual_bytes};
-  out.text("cell", message.cell.text)
-      .number("generation", message.generation)
-      .text("status", word_of(done_words, message.status));
+  out.text("cell", message.cell.text).number("generation", message.generation).text("status", word_of(done_words, message.status));
   optional_text(out, "value", message.value);
   if (auto const& error = message.error) {
-    out.json("error", json_writer{}
-                          .text("name", error->name)
-                          .text("message", error->message)
-                          .text("traceback", error->traceback)
-                          .take());
+    out.json("error",
+             json_writer{}.text("name", error->name).text("message", error->message).text("traceback", error->traceback).take());
   } else {
     out.null("error");
   }

@@ -64,8 +64,8 @@ int execute(settings const& here, display_arguments const& given) {
     if (data.size() == bytes) return write_out(data) ? exit_ok : exit_usage;
     std::string decoded(bytes, '\0');
     std::size_t length = 0;
-    if (sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.data()), decoded.size(), data.data(), data.size(), "\r\n", &length,
-                          nullptr, sodium_base64_VARIANT_ORIGINAL) != 0) {
+    if (sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.data()), decoded.size(), data.data(), data.size(), "\r\n",
+                          &length, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0) {
       write_err("holdfast: the data of this display is not base64\n");
       return exit_no_service;
     }

@@ -59,11 +59,12 @@ std::string displays_of(boost::json::object const& result) {
       for (auto const& each : *omitted)
         if (each.is_object()) add(text(each.get_object(), "mime"));
     if (types == "text/plain") {  // short enough to stand here; the last value is shown as such
-      if (auto const* data = object_in(*display, "data"); data && !flag(*display, "main")) said += std::string(text(*data, types)) + "\n";
+      if (auto const* data = object_in(*display, "data"); data && !flag(*display, "main"))
+        said += std::string(text(*data, types)) + "\n";
       continue;
     }
-    said += fmt::format("[display {}: {}; holdfast display {} {} --mime {}]\n", number(*display, "index"), types, text(result, "cell"),
-                        number(*display, "index"), best);
+    said += fmt::format("[display {}: {}; holdfast display {} {} --mime {}]\n", number(*display, "index"), types,
+                        text(result, "cell"), number(*display, "index"), best);
   }
   return said;
 }

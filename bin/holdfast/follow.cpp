@@ -256,8 +256,9 @@ class follower {
     }
     // Sent, and no word yet whether it was recorded: it may run, or be unknown to whoever asks.
     auto const is_known = request_.state.is_accepted || !request_.state.may_run;
-    write_err(fmt::format("[cell {}: not waited for any longer{}; {}: {}]\n", request_.cell, is_known ? "" : ", nor accepted so far",
-                          is_known ? "come back with" : "whether it runs says", come_back()));
+    write_err(fmt::format("[cell {}: not waited for any longer{}; {}: {}]\n", request_.cell,
+                          is_known ? "" : ", nor accepted so far", is_known ? "come back with" : "whether it runs says",
+                          come_back()));
     exit_code_ = request_.state.interrupts_cell ? exit_running : exit_interrupted;
   }
 

@@ -65,8 +65,8 @@ int execute(settings const& here, job_arguments const& given) {
     return ask(here, "job.stop", {{"job", given.job}}, [&](boost::json::object const& row) { return show(here, row); });
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
-  auto const row = find_row(*connection, "job.list", "job", given.job,
-                            fmt::format("there is no job {}; holdfast jobs lists them", given.job));
+  auto const row =
+      find_row(*connection, "job.list", "job", given.job, fmt::format("there is no job {}; holdfast jobs lists them", given.job));
   return row ? show(here, *row) : show_failure(row.error(), here.json);
 }
 
@@ -76,7 +76,8 @@ std::optional<int> show_job_log(settings const& here, logs_arguments const& give
   boost::json::object whole;
   boost::json::array chunks, dropped;
   for (std::int64_t offset = 0;;) {
-    auto const answer = connection->call("job.output", {{"job", given.cell}, {"offset", offset}, {"limit", page_bytes}}, page_timeout);
+    auto const answer =
+        connection->call("job.output", {{"job", given.cell}, {"offset", offset}, {"limit", page_bytes}}, page_timeout);
     if (!answer && answer.error().code == error_code::not_found && offset == 0) return std::nullopt;
     if (!answer) return show_failure(answer.error(), here.json);
     if (!answer->is_object()) break;

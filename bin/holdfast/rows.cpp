@@ -108,8 +108,8 @@ table_row const& job_headings() {
 }
 
 table_row job_row(boost::json::object const& item) {
-  return {word(item, "job"),        word(item, "state"),           exit_of(item),
-          count(item, "pid"),       word(item, "session"),         word(item, "owner"),
+  return {word(item, "job"),           word(item, "state"),           exit_of(item),
+          count(item, "pid"),          word(item, "session"),         word(item, "owner"),
           instant(item, "started_at"), duration(item, "duration_ms"), bytes(item, "output_bytes"),
           word(item, "command")};
 }
@@ -139,27 +139,18 @@ std::vector<std::string> left_behind_lines(boost::json::object const& forked) {
 }
 
 facts session_facts(boost::json::object const& item) {
-  return {{"session", word(item, "session")},      {"owner", word(item, "owner")},      {"child", word(item, "child")},
-          {"state", word(item, "state")},          {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
-          {"queued", count(item, "queued")},       {"jobs", count(item, "jobs")},       {"idle", duration(item, "idle_ms")}, {"notices", count(item, "notices")},
-          {"created", instant(item, "created_at")}};
+  return {{"session", word(item, "session")},  {"owner", word(item, "owner")},          {"child", word(item, "child")},
+          {"state", word(item, "state")},      {"kernel", joined(item, "kernels")},     {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},   {"jobs", count(item, "jobs")},           {"idle", duration(item, "idle_ms")},
+          {"notices", count(item, "notices")}, {"created", instant(item, "created_at")}};
 }
 
 facts kernel_facts(boost::json::object const& item) {
-  return {{"kernel", word(item, "kernel")},
-          {"state", word(item, "state")},
-          {"pid", count(item, "pid")},
-          {"session", word(item, "session")},
-          {"owner", word(item, "owner")},
-          {"child", word(item, "child")},
-          {"cell", word(item, "cell")},
-          {"queued", count(item, "queued")},
-          {"jobs", count(item, "jobs")},
-          {"idle", duration(item, "idle_ms")},
-          {"memory", bytes(item, "memory_bytes")},
-          {"environment", word(item, "environment")},
-          {"python", word(item, "python")},
-          {"started", instant(item, "started_at")}};
+  return {{"kernel", word(item, "kernel")},    {"state", word(item, "state")},          {"pid", count(item, "pid")},
+          {"session", word(item, "session")},  {"owner", word(item, "owner")},          {"child", word(item, "child")},
+          {"cell", word(item, "cell")},        {"queued", count(item, "queued")},       {"jobs", count(item, "jobs")},
+          {"idle", duration(item, "idle_ms")}, {"memory", bytes(item, "memory_bytes")}, {"environment", word(item, "environment")},
+          {"python", word(item, "python")},    {"started", instant(item, "started_at")}};
 }
 
 facts job_facts(boost::json::object const& item) {
@@ -188,7 +179,8 @@ facts cell_facts(boost::json::object const& result) {
               {"finished", instant(result, "finished_at")}};
   if (!text(result, "started_at").empty()) known.emplace_back("duration", duration(result, "duration_ms"));
   if (auto const* kernel = object_in(result, "kernel")) {
-    known.emplace_back("kernel", fmt::format("{} pid {}, started as {}", word(*kernel, "id"), number(*kernel, "pid"), word(*kernel, "reason")));
+    known.emplace_back(
+        "kernel", fmt::format("{} pid {}, started as {}", word(*kernel, "id"), number(*kernel, "pid"), word(*kernel, "reason")));
   }
   known.emplace_back("stdout", bytes(result, "stdout_bytes"));
   known.emplace_back("stderr", bytes(result, "stderr_bytes"));

@@ -22,4 +22,4 @@ std::span<const program_file> program_files();
 // SHA-256 over the paths and contents, 64 hex digits: another program has another digest.
 std::string_view program_digest();
 
-} // namespace holdfast
+}  // namespace holdfast

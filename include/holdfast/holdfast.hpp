@@ -50,15 +50,15 @@ class failure : public std::runtime_error {
 };
 
 struct run_options {
-  std::string cell = {};                            // an id that never runs twice in this session; empty: a new one
-  std::optional<std::string> python = {};           // of a fresh kernel; none: as last time
-  std::optional<std::string> cwd = {};              // of a fresh kernel, absolute
-  std::map<std::string, std::string> env = {};      // of a fresh kernel, besides the usual ones
+  std::string cell = {};                                  // an id that never runs twice in this session; empty: a new one
+  std::optional<std::string> python = {};                 // of a fresh kernel; none: as last time
+  std::optional<std::string> cwd = {};                    // of a fresh kernel, absolute
+  std::map<std::string, std::string> env = {};            // of a fresh kernel, besides the usual ones
   std::optional<std::chrono::milliseconds> timeout = {};  // from its start; 0: none; left out: the configured one
   std::optional<std::chrono::milliseconds> wait = {};     // how long to block; then the result is not final and the cell goes on
-  bool reset = false;                          // run it in a fresh kernel
-  std::string if_kernel = {};                       // run it only if the session still has this kernel
-  std::size_t text_limit = 0;                       // bytes of cell_result::text, at least 256; 0: without
+  bool reset = false;                                     // run it in a fresh kernel
+  std::string if_kernel = {};                             // run it only if the session still has this kernel
+  std::size_t text_limit = 0;                             // bytes of cell_result::text, at least 256; 0: without
   /// The cell's output as it is written; every call comes before the result. On the callback thread.
   std::function<void(std::string_view stream, std::string_view text, std::uint64_t offset)> on_output = {};
 };
@@ -72,15 +72,15 @@ struct cell_result {
   std::string cell;
   std::string status;  // queued running (not final); ok error exit timeout interrupted lost (final)
   bool is_final = false;
-  bool is_replayed = false;  // from the record: it did not run again
+  bool is_replayed = false;              // from the record: it did not run again
   std::string stdout_text, stderr_text;  // their heads and tails; cell.output has all
   std::optional<std::string> value;      // repr of the last expression
   std::optional<cell_error> error;
   std::optional<int> exit_code;
-  std::vector<std::string> notices;      // what the session must be told once, such as the loss of its state
+  std::vector<std::string> notices;  // what the session must be told once, such as the loss of its state
   std::chrono::milliseconds duration{0};
-  std::string kernel;                    // its id; empty when it had none
-  std::string text;                      // what a model should read; empty without text_limit
+  std::string kernel;  // its id; empty when it had none
+  std::string text;    // what a model should read; empty without text_limit
   std::string json;
 
   bool is_ok() const { return status == "ok"; }

@@ -147,8 +147,8 @@ TEST_CASE("an unknown key is refused with file, line and key") {
 
 TEST_CASE("a key that is not built is unknown") {
   for (auto const* line :
-       {"max_kernels = 3", "idle_seconds = 3", "fallback = \"error\"", "attach_budget_seconds = 71",
-        "calls_per_cell = 5", "tools_module = \"t\"", "metrics_listen = \"off\"", "[environment.box]\nkind = \"sandbox\""}) {
+       {"max_kernels = 3", "idle_seconds = 3", "fallback = \"error\"", "attach_budget_seconds = 71", "calls_per_cell = 5",
+        "tools_module = \"t\"", "metrics_listen = \"off\"", "[environment.box]\nkind = \"sandbox\""}) {
     temporary_directory const home;
     write_file(home / "config.toml", line);
     CHECK_THAT(refusal(home), Contains("line 1: unknown key"));

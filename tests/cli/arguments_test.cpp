@@ -71,7 +71,7 @@ TEST_CASE("home and json may stand before and behind the command") {
 TEST_CASE("what is not built, not known or not complete is a usage error") {
   for (auto const& words : std::vector<std::vector<char const*>>{{"display"},
                                                                  {"display", "c-1", "-1"},
-                                                                 {"fork", "a", "b"},
+                                                                 {"fork", "a"},
                                                                  {"variables", "a", "b"},
                                                                  {"metrics"},
                                                                  {"doctor"},
@@ -103,7 +103,8 @@ TEST_CASE("a usage error says what was found and what is wanted") {
            {{"sesions"}, "there is no command sesions\nsee: holdfast --help"},
            {{"--jsno", "status"}, "status has no option --jsno\nsee: holdfast status --help"},
            {{"--jsno"}, "there is no option --jsno\nsee: holdfast --help"},
-           {{"run", "x", "=", "1"}, "run takes no further argument: found '='; the code is one argument: quote it\nsee: holdfast run --help"},
+           {{"run", "x", "=", "1"},
+            "run takes no further argument: found '='; the code is one argument: quote it\nsee: holdfast run --help"},
            {{"run", "-t", "5", "1"}, "run has no option -t\nsee: holdfast run --help"},
            {{"status", "now"}, "status takes no further argument: found 'now'\nsee: holdfast status --help"},
            {{"run", "--timeout", "soon", "1"},

@@ -111,7 +111,8 @@ TEST_CASE("the row of an ended job has its own duration") {
 }
 
 TEST_CASE("an end is told in words: how, and after how long") {
-  CHECK(end_in_words(finished(running(), finish())) == "job j-1 (sleep 5) has finished: exit code 3 after 3.1 s, 12 bytes of output");
+  CHECK(end_in_words(finished(running(), finish())) ==
+        "job j-1 (sleep 5) has finished: exit code 3 after 3.1 s, 12 bytes of output");
   auto frame = finish();
   frame.stopped = frame.timed_out = true;
   frame.exit_code.reset();

@@ -14,7 +14,8 @@ TEST_CASE("colours, cursor moves, titles and hyperlinks are taken out") {
   CHECK(plain("\x1b]0;a title\adone") == "done");
   CHECK(plain("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "link");
   CHECK(plain("\x1b(Bplain\x1b=") == "plain");
-  CHECK(plain("\xc2\x9b" "31mred") == "red");
+  CHECK(plain("\xc2\x9b"
+              "31mred") == "red");
 }
 
 TEST_CASE("control characters are taken out, tabs and line ends stay") {
@@ -36,7 +37,12 @@ TEST_CASE("a line that was written over is its last state") {
   CHECK(plain("x\xc3\xa9\b!") == "x!");
 }
 
-TEST_CASE("bytes that are no UTF-8 are replaced") { CHECK(plain("a\xff" "b") == "a\xef\xbf\xbd" "b"); }
+TEST_CASE("bytes that are no UTF-8 are replaced") {
+  CHECK(plain("a\xff"
+              "b") ==
+        "a\xef\xbf\xbd"
+        "b");
+}
 
 TEST_CASE("the front consists of whole lines when they use most of the limit") {
   auto const part = plain_head("one\ntwo\nthree\n", 9);
@@ -85,8 +91,21 @@ TEST_CASE("whatever the text and the limit, both ends fit, are UTF-8 and never o
   auto const seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  std::vector<std::string> const pieces{"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\n", "\r", "\b", "\x1b[31m", "\x1b]0;t\a",
-                                        "\x1b", "\xff", "\xc2\x9b" "1m", std::string(1, '\0'), "word word "};
+  std::vector<std::string> const pieces{"a",
+                                        "\xc3\xa9",
+                                        "\xe2\x82\xac",
+                                        "\xf0\x9f\x98\x80",
+                                        "\n",
+                                        "\r",
+                                        "\b",
+                                        "\x1b[31m",
+                                        "\x1b]0;t\a",
+                                        "\x1b",
+                                        "\xff",
+                                        "\xc2\x9b"
+                                        "1m",
+                                        std::string(1, '\0'),
+                                        "word word "};
   for (auto round = 0; round < 3000; ++round) {
     std::string raw;
     for (auto count = random() % 60; count > 0; --count) raw += pieces[random() % pieces.size()];

@@ -159,7 +159,8 @@ TEST_CASE("the first cell after a death names it once, before everything else") 
 
 TEST_CASE("a namespace that could not be restored is told with the reason, one that was restored as news that no cut can hide") {
   auto facts = finished("hello\n");
-  facts.kernel = text_facts::kernel_state{"died", false, false, true, false, false, "the saved namespace could not be restored: it is cut"};
+  facts.kernel =
+      text_facts::kernel_state{"died", false, false, true, false, false, "the saved namespace could not be restored: it is cut"};
   facts.notices = {{"state_lost", "the saved namespace could not be restored: it is cut"}};
 
   CHECK(first_line(result_text(facts, roomy)) ==
@@ -187,12 +188,15 @@ TEST_CASE("losses among the notices stand before the news") {
 TEST_CASE("displays are listed with type and size") {
   auto facts = finished("plot\n");
   facts.value = "<Figure>";
-  facts.displays = {{0, "image/png", 41'984, true}, {1, "text/html", 300, true}, {2, "image/png", 2'097'152, false},
+  facts.displays = {{0, "image/png", 41'984, true},
+                    {1, "text/html", 300, true},
+                    {2, "image/png", 2'097'152, false},
                     {3, "image/png", 6'291'456, false}};
 
   CHECK(result_text(facts, roomy) ==
         "plot\nOut: <Figure>\n[display 0: image/png, 41 KB, attached]\n[display 1: text/html, 300 bytes, attached]\n"
-        "[display 2: image/png, 2.0 MB, cell.display has it]\n[display 3: image/png, 6.0 MB, too large to be kept]\n[cell c-1: ok in 3.2 s]");
+        "[display 2: image/png, 2.0 MB, cell.display has it]\n[display 3: image/png, 6.0 MB, too large to be kept]\n[cell c-1: ok "
+        "in 3.2 s]");
 }
 
 TEST_CASE("a running and a queued cell end with how to go on") {
@@ -207,8 +211,9 @@ TEST_CASE("a running and a queued cell end with how to go on") {
   facts.status = cell_status::queued;
   facts.duration_ms = 100;
   facts.kernel->note = "the daemon was stopped";
-  CHECK(result_text(facts, roomy) == "[note: the daemon was stopped]\n[cell c-1: queued]\n"
-                                     "[... still queued after 0 s: cell.wait waits, cell.interrupt stops]");
+  CHECK(result_text(facts, roomy) ==
+        "[note: the daemon was stopped]\n[cell c-1: queued]\n"
+        "[... still queued after 0 s: cell.wait waits, cell.interrupt stops]");
 }
 
 TEST_CASE("long output is cut in its middle, with exact numbers and where to read on") {
@@ -223,9 +228,9 @@ TEST_CASE("long output is cut in its middle, with exact numbers and where to rea
   auto const tail = text.substr(to + 6, text.rfind('\n') + 1 - (to + 6));
   CHECK(output.starts_with(head));
   CHECK(output.ends_with(tail));
-  CHECK(text.substr(from, to - from) == "[... " + std::to_string(output.size() - head.size() - tail.size()) + " of " +
-                                            std::to_string(output.size()) + " bytes left out; read on: cell.output cell=c-1 offset=" +
-                                            std::to_string(head.size()) + "; do not run it again");
+  CHECK(text.substr(from, to - from) ==
+        "[... " + std::to_string(output.size() - head.size() - tail.size()) + " of " + std::to_string(output.size()) +
+            " bytes left out; read on: cell.output cell=c-1 offset=" + std::to_string(head.size()) + "; do not run it again");
   CHECK(text.size() <= 2000);
   CHECK(text.size() > 1900);
   CHECK(head.size() > 2 * tail.size());
@@ -336,8 +341,10 @@ TEST_CASE("whatever the facts and the limit, the text keeps to it, is plain UTF-
     if (random() % 2) facts.value = some(2000);
     if (random() % 2) facts.error = link::cell_error{some(200), some(200), some(4000)};
     if (random() % 3 == 0) facts.death = death_facts{"signal", "SIGKILL", {}, some(300)};
-    if (random() % 2) facts.kernel = text_facts::kernel_state{"died", false, false, random() % 2 == 0, false, random() % 2 == 0, {}};
-    for (auto count = random() % 5; count > 0; --count) facts.notices.push_back({random() % 2 ? "restarted" : "job_finished", some(400)});
+    if (random() % 2)
+      facts.kernel = text_facts::kernel_state{"died", false, false, random() % 2 == 0, false, random() % 2 == 0, {}};
+    for (auto count = random() % 5; count > 0; --count)
+      facts.notices.push_back({random() % 2 ? "restarted" : "job_finished", some(400)});
     for (auto count = random() % 5; count > 0; --count) facts.displays.push_back({count, "image/png", random(), random() % 2 == 0});
     std::uint64_t offset = 0;
     for (auto count = random() % 3; count > 0; --count) {

@@ -8,8 +8,9 @@ using namespace holdfast::core;
 TEST_CASE("what was restored is told by name, what is missing with its reason") {
   link::namespace_told const told{{"x", "y"}, {{"lock", "cannot be pickled"}}, 900};
 
-  CHECK(restored_in_words(told) ==
-        "the session's kernel had ended with its namespace saved; a fresh one has it again: x, y; missing: lock (cannot be pickled)");
+  CHECK(
+      restored_in_words(told) ==
+      "the session's kernel had ended with its namespace saved; a fresh one has it again: x, y; missing: lock (cannot be pickled)");
   CHECK(restored_details(told) ==
         R"({"jobs":[],"cells":[],"skipped":[{"name":"lock","reason":"cannot be pickled"}],"names":["x","y"]})");
 }

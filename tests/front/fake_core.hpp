@@ -68,8 +68,9 @@ class fake_core final : public core_port {
   static std::string quoted(std::string const& text) { return boost::json::serialize(boost::json::string(text)); }
 
   static std::string result_text(session_key const& key, std::string const& cell, std::string const& value) {
-    return R"({"replayed":false,"cell":)" + quoted(cell) + R"(,"session":)" + quoted(key.session) + R"(,"owner":)" + quoted(key.owner) +
-           R"(,"status":"ok","final":true,"stdout":"out","stderr":"","value":)" + quoted(value) + R"(,"error":null,"exit_code":null,"duration_ms":3,)" +
+    return R"({"replayed":false,"cell":)" + quoted(cell) + R"(,"session":)" + quoted(key.session) + R"(,"owner":)" +
+           quoted(key.owner) + R"(,"status":"ok","final":true,"stdout":"out","stderr":"","value":)" + quoted(value) +
+           R"(,"error":null,"exit_code":null,"duration_ms":3,)" +
            R"("notices":[{"id":"n-1","kind":"state_lost","text":"gone"}],"kernel":{"id":"k-1","pid":7},"text":"[cell ended]"})";
   }
 
@@ -86,10 +87,11 @@ class fake_core final : public core_port {
       script >> count >> size;
       std::size_t offset = 0;
       for (std::size_t seq = 1; seq <= count; ++seq, offset += size)
-        caf::anon_send(from.front, notification{from.connection, "cell.stream",
-                                                R"({"owner":"default","child":null,"session":"s","cell":"c","seq":)" + std::to_string(seq) +
-                                                    R"(,"stream":"stdout","offset":)" + std::to_string(offset) + R"(,"text":")" +
-                                                    std::string(size, 'x') + R"(","dropped_bytes":0})"});
+        caf::anon_send(from.front,
+                       notification{from.connection, "cell.stream",
+                                    R"({"owner":"default","child":null,"session":"s","cell":"c","seq":)" + std::to_string(seq) +
+                                        R"(,"stream":"stdout","offset":)" + std::to_string(offset) + R"(,"text":")" +
+                                        std::string(size, 'x') + R"(","dropped_bytes":0})"});
     } else if (word == "big") {
       script >> size;
       return reply(from, "\"" + std::string(size, 'x') + "\"");
@@ -104,17 +106,18 @@ class fake_core final : public core_port {
     } else if (word == "notice") {
       std::lock_guard const lock(mutex_);
       if (subscriber_)
-        caf::anon_send(subscriber_->front, notification{subscriber_->connection, "event",
-                                                        R"({"seq":1,"at":"","kind":"notice","owner":"ada","child":null,"session":"s",)"
-                                                        R"("details":{"id":"n-1","kind":"state_lost","text":"gone"}})"});
+        caf::anon_send(subscriber_->front,
+                       notification{subscriber_->connection, "event",
+                                    R"({"seq":1,"at":"","kind":"notice","owner":"ada","child":null,"session":"s",)"
+                                    R"("details":{"id":"n-1","kind":"state_lost","text":"gone"}})"});
     }
     reply(from, result_text(key, run.cell.empty() ? "c-1" : run.cell.text, run.code));
   }
 
   std::vector<reply_to> held_;  // multiplexer thread only
   std::mutex mutex_;
-  std::optional<run_cell> last_run_;     // guarded by mutex_
-  std::optional<reply_to> subscriber_;   // guarded by mutex_
+  std::optional<run_cell> last_run_;    // guarded by mutex_
+  std::optional<reply_to> subscriber_;  // guarded by mutex_
 };
 
 }  // namespace holdfast::front

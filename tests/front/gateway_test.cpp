@@ -32,7 +32,8 @@ TEST_CASE("an embedded cell gives its result") {
   gateway gateway(setup.parts());
   gateway.start();
 
-  auto const result = gateway.open_session("ada", "", "main").run("x + 1", {.cell = "c", .timeout = 5s, .wait = 100ms, .text_limit = 500});
+  auto const result =
+      gateway.open_session("ada", "", "main").run("x + 1", {.cell = "c", .timeout = 5s, .wait = 100ms, .text_limit = 500});
 
   CHECK(result.is_ok());
   CHECK(result.is_final);
@@ -79,7 +80,8 @@ TEST_CASE("cells run from many threads at once, each with its own result") {
   for (int number = 0; number < 8; ++number)
     threads.emplace_back([&, number] {
       auto session = gateway.open_session("ada", "", "s" + std::to_string(number));
-      for (int i = 0; i < 50; ++i) right += session.run(std::to_string(number * 1000 + i)).value == std::to_string(number * 1000 + i);
+      for (int i = 0; i < 50; ++i)
+        right += session.run(std::to_string(number * 1000 + i)).value == std::to_string(number * 1000 + i);
     });
   for (auto& each : threads) each.join();
 

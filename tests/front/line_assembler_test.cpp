@@ -87,7 +87,8 @@ TEST_CASE("who is closed by a line gets no further one") {
   line_assembler assembler(100);
   int lines = 0;
 
-  assembler.feed("a\nb\n", {}, [&](std::string_view) { return ++lines, false; }, [] { return true; });
+  assembler.feed(
+      "a\nb\n", {}, [&](std::string_view) { return ++lines, false; }, [] { return true; });
 
   CHECK(lines == 1);
 }

@@ -58,7 +58,8 @@ TEST_CASE("run with code alone has the contract's defaults") {
 
 TEST_CASE("run takes all of its params") {
   auto const run = accepted_session<run_cell>(
-      "run", R"({"owner":"ada","child":"c1","session":"main","code":"a\u0000b","cell":"x.1:2_3-4","environment":"local","python":"python3.11",
+      "run",
+      R"({"owner":"ada","child":"c1","session":"main","code":"a\u0000b","cell":"x.1:2_3-4","environment":"local","python":"python3.11",
                  "cwd":"/tmp","env":{"A_1":"v","B":""},"timeout_ms":0,"wait_ms":5,"reset":true,"if_kernel":"k-1","stream":true})",
       {"ada", "c1", "main"});
 
@@ -76,7 +77,8 @@ TEST_CASE("run takes all of its params") {
 }
 
 TEST_CASE("null stands for a param left out when nothing is its default") {
-  auto const run = accepted_session<run_cell>("run", R"({"code":"1","child":null,"cell":null,"wait_ms":null,"python":null,"env":null})");
+  auto const run =
+      accepted_session<run_cell>("run", R"({"code":"1","child":null,"cell":null,"wait_ms":null,"python":null,"env":null})");
 
   CHECK_FALSE(run.wait_ms);
   CHECK(refused("run", R"({"code":"1","timeout_ms":null})").code == error_code::invalid_params);
@@ -106,7 +108,7 @@ TEST_CASE("the other session methods become their messages") {
   accepted_session<get_session>("session.get", R"({"session":"s"})", {"default", "", "s"});
   accepted_session<reset_session>("session.reset", "{}");
   accepted_session<close_session>("session.close", "{}");
-  CHECK(accepted_session<fork_session>("session.fork", R"({"session":"a","into":"b"})").into == "b");
+  CHECK(accepted_session<fork_session>("session.fork", R"({"session":"a","into":"b"})", {"default", "", "a"}).into == "b");
   CHECK(refused("session.fork", R"({"session":"a"})").code == error_code::invalid_params);
 }
 
@@ -123,7 +125,8 @@ TEST_CASE("a text is asked for within its limits, or not at all") {
 }
 
 TEST_CASE("the supervisor's methods become their messages") {
-  auto const sessions = accepted_supervisor<list_sessions>("session.list", R"({"owner":"ada","child":"c","state":"idle","limit":1000,"after":"9"})");
+  auto const sessions =
+      accepted_supervisor<list_sessions>("session.list", R"({"owner":"ada","child":"c","state":"idle","limit":1000,"after":"9"})");
   CHECK(sessions.owner == "ada");
   CHECK(sessions.child == "c");
   CHECK(sessions.state == "idle");
@@ -136,7 +139,8 @@ TEST_CASE("the supervisor's methods become their messages") {
   CHECK(saving.kernel.text == "k-1");
   CHECK(saving.save);
   CHECK_FALSE(accepted_supervisor<stop_kernel>("kernel.stop", R"({"kernel":"k-1","save":false})").save);
-  auto const jobs = accepted_supervisor<list_jobs>("job.list", R"({"owner":"ada","session":"s","state":"lost","limit":2,"after":"j-1"})");
+  auto const jobs =
+      accepted_supervisor<list_jobs>("job.list", R"({"owner":"ada","session":"s","state":"lost","limit":2,"after":"j-1"})");
   CHECK(jobs.owner == "ada");
   CHECK_FALSE(jobs.child);
   CHECK(jobs.session == "s");
@@ -215,7 +219,8 @@ TEST_CASE("every param of every method refuses a value of another type") {
 }
 
 TEST_CASE("ids are 1 to 128 characters of their alphabet") {
-  for (auto const& id : std::vector<std::string>{"a", "A.b_c:d-9", std::string(128, 'x')}) CHECK(read_call("session.get", object(R"({"session":")" + id + "\"}")));
+  for (auto const& id : std::vector<std::string>{"a", "A.b_c:d-9", std::string(128, 'x')})
+    CHECK(read_call("session.get", object(R"({"session":")" + id + "\"}")));
   for (auto const& id : std::vector<std::string>{"", "a b", "a/b", "../up", "\\u00e9", "a\\u0000", std::string(129, 'x')})
     CHECK(refused("session.get", R"({"session":")" + id + "\"}").data.at("param").as_string() == "session");
 }
@@ -247,14 +252,16 @@ TEST_CASE("an environment that is not there is refused, naming those that are") 
 }
 
 TEST_CASE("environment variables have usable names and texts") {
-  for (std::string env : {R"({"":"x"})", R"({"1A":"x"})", R"({"A=B":"x"})", R"({"A B":"x"})", R"({"A":1})", R"({"A":null})", R"({"A":"x\u0000"})"})
+  for (std::string env :
+       {R"({"":"x"})", R"({"1A":"x"})", R"({"A=B":"x"})", R"({"A B":"x"})", R"({"A":1})", R"({"A":null})", R"({"A":"x\u0000"})"})
     CHECK(refused("run", R"({"code":"1","env":)" + env + "}").code == error_code::invalid_params);
   json::object const large{{"code", "1"}, {"env", {{"A", std::string(200'000, 'x')}}}};
   CHECK(read_call("run", large).error().code == error_code::too_large);
 }
 
 TEST_CASE("paths are absolute and hold no NUL") {
-  for (std::string cwd : {R"("")", R"("tmp")", R"("./tmp")", R"("/a\u0000b")"}) CHECK(refused("run", R"({"code":"1","cwd":)" + cwd + "}").code == error_code::invalid_params);
+  for (std::string cwd : {R"("")", R"("tmp")", R"("./tmp")", R"("/a\u0000b")"})
+    CHECK(refused("run", R"({"code":"1","cwd":)" + cwd + "}").code == error_code::invalid_params);
   CHECK(refused("run", R"({"code":"1","python":""})").code == error_code::invalid_params);
   CHECK(refused("run", R"({"code":"1","python":"p\u0000"})").code == error_code::invalid_params);
 }
@@ -282,14 +289,15 @@ TEST_CASE("names are unique, every method is described, every example passes the
     }
     for (auto const& param : each.params) CHECK_FALSE(param.sentence.empty());
     for (auto code : each.errors)
-      CHECK(std::any_of(described_errors().begin(), described_errors().end(), [&](auto const& described) { return described.code == code; }));
+      CHECK(std::any_of(described_errors().begin(), described_errors().end(),
+                        [&](auto const& described) { return described.code == code; }));
   }
 }
 
 TEST_CASE("a refusal says what was found and what is wanted") {
   std::string const id = "1 to 128 characters of A-Z a-z 0-9 . _ : -";
   for (auto const& [method, params, message] : std::vector<std::array<std::string, 3>>{
-           {"kernel.stop", R"({"id":"k-1","kernel":"k-1"})", "cannot accept kernel.stop: unknown param 'id'; it takes kernel, save"},
+           {"kernel.stop", R"({"id":"k-1","kernel":"k-1"})", "cannot accept kernel.stop: unknown param 'id'; it takes kernel save"},
            {"status", R"({"verbose":true})", "cannot accept status: unknown param 'verbose'; it takes none"},
            {"kernel.stop", "{}", "cannot accept kernel.stop: kernel is missing, wanted an id: " + id},
            {"session.get", R"({"session":""})", "cannot accept session.get: session is an empty string, wanted an id: " + id},
@@ -297,17 +305,24 @@ TEST_CASE("a refusal says what was found and what is wanted") {
            {"run", R"({"code":7})", "cannot accept run: code is 7, wanted a string of at most 1048576 bytes"},
            {"run", R"({"code":"1","reset":"yes"})", "cannot accept run: reset is 'yes', wanted true or false"},
            {"run", R"({"code":"1","wait_ms":"5"})", "cannot accept run: wait_ms is '5', wanted an integer from 0 to 31536000000"},
-           {"run", R"({"code":"1","cwd":"tmp"})", "cannot accept run: cwd is 'tmp', wanted an absolute path of at most 4096 bytes without NUL"},
-           {"run", R"({"code":"1","cwd":""})", "cannot accept run: cwd is empty, wanted an absolute path of at most 4096 bytes without NUL"},
-           {"run", R"({"code":"1","python":"a\u0000"})", "cannot accept run: python has a NUL, wanted a string of 1 to 4096 bytes without NUL"},
+           {"run", R"({"code":"1","cwd":"tmp"})",
+            "cannot accept run: cwd is 'tmp', wanted an absolute path of at most 4096 bytes without NUL"},
+           {"run", R"({"code":"1","cwd":""})",
+            "cannot accept run: cwd is empty, wanted an absolute path of at most 4096 bytes without NUL"},
+           {"run", R"({"code":"1","python":"a\u0000"})",
+            "cannot accept run: python has a NUL, wanted a string of 1 to 4096 bytes without NUL"},
            {"run", R"({"code":"1","environment":"moon"})", "cannot accept run: environment is 'moon', wanted local"},
-           {"run", R"({"code":"1","env":["A=1"]})", "cannot accept run: env is a list, wanted an object of strings, at most 131072 bytes in all"},
+           {"run", R"({"code":"1","env":["A=1"]})",
+            "cannot accept run: env is a list, wanted an object of strings, at most 131072 bytes in all"},
            {"run", R"({"code":"1","env":{"A":true}})", "cannot accept run: env has A as true, wanted a string"},
-           {"kernel.list", R"({"state":"fine"})", "cannot accept kernel.list: state is 'fine', wanted one of: starting idle busy unreachable"},
-           {"notice.ack", R"({"ids":["n 1"]})", "cannot accept notice.ack: ids holds 'n 1', wanted a list of at most 1000 ids: each " + id},
+           {"kernel.list", R"({"state":"fine"})",
+            "cannot accept kernel.list: state is 'fine', wanted one of: starting idle busy unreachable"},
+           {"notice.ack", R"({"ids":["n 1"]})",
+            "cannot accept notice.ack: ids holds 'n 1', wanted a list of at most 1000 ids: each " + id},
        })
     CHECK(refused(method, params).message == message);
-  CHECK(refused("event.subscribe", R"({"types":["no_such"]})").message.starts_with("cannot accept event.subscribe: types holds 'no_such', wanted a list of these: "));
+  CHECK(refused("event.subscribe", R"({"types":["no_such"]})")
+            .message.starts_with("cannot accept event.subscribe: types holds 'no_such', wanted a list of these: "));
 }
 
 TEST_CASE("a refusal shows no part of a character, however long the name that it refuses") {

@@ -11,7 +11,8 @@ namespace {
 namespace json = boost::json;
 
 std::string stream(std::string const& cell, std::string const& text_json, int dropped = -1) {
-  auto params = R"({"owner":"o","child":null,"session":"s","cell":")" + cell + R"(","stream":"stdout","offset":0,"text":")" + text_json + "\"";
+  auto params = R"({"owner":"o","child":null,"session":"s","cell":")" + cell + R"(","stream":"stdout","offset":0,"text":")" +
+                text_json + "\"";
   if (dropped >= 0) params += ",\"dropped_bytes\":" + std::to_string(dropped);
   return params + "}";
 }

@@ -40,7 +40,8 @@ TEST_CASE("a request without params has none") {
 }
 
 TEST_CASE("an id goes back as it came") {
-  for (std::string id : {"0", "-3", "1.0", "1e3", "18446744073709551615", "1000000000000000000000000000000", "\"a\"", "\"\"", "\"\\\"\\n\""}) {
+  for (std::string id :
+       {"0", "-3", "1.0", "1e3", "18446744073709551615", "1000000000000000000000000000000", "\"a\"", "\"\"", "\"\\\"\\n\""}) {
     auto const parsed = parse_request(with_id(id));
     INFO(id);
     REQUIRE(parsed);
@@ -72,7 +73,9 @@ TEST_CASE("what is not JSON is a parse error") {
 }
 
 TEST_CASE("NaN, Infinity, lone surrogates and bytes that are not UTF-8 are parse errors") {
-  auto const with_code = [](std::string const& text) { return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":)" + text + "}}"; };
+  auto const with_code = [](std::string const& text) {
+    return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":)" + text + "}}";
+  };
 
   CHECK(code_of(with_code("NaN")) == error_code::parse_error);
   CHECK(code_of(with_code("-Infinity")) == error_code::parse_error);
@@ -85,7 +88,8 @@ TEST_CASE("NaN, Infinity, lone surrogates and bytes that are not UTF-8 are parse
 
 TEST_CASE("64 levels are read and 65 refused, as are 10,000 brackets") {
   auto const nested = [](std::size_t levels) {
-    return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":)" + std::string(levels - 2, '[') + std::string(levels - 2, ']') + "}}";
+    return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":)" + std::string(levels - 2, '[') +
+           std::string(levels - 2, ']') + "}}";
   };
 
   CHECK(parse_request(nested(64)));
@@ -105,8 +109,10 @@ TEST_CASE("a small text does not become a large tree") {
 
 TEST_CASE("a key that stands twice in one object is refused and named") {
   CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"id":2,"method":"status"})") == error_code::parse_error);
-  CHECK(message_of(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":"1","env":{"A":"1","B":"","A":"2"}}})").find("'A'") != std::string::npos);
-  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"c":[{"x":1},{"y":1,"\u0079":2}]}})") == error_code::parse_error);
+  CHECK(message_of(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":"1","env":{"A":"1","B":"","A":"2"}}})").find("'A'") !=
+        std::string::npos);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"c":[{"x":1},{"y":1,"\u0079":2}]}})") ==
+        error_code::parse_error);
   CHECK(parse_request(R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"c":[{"x":1},{"x":2}],"x":3}})"));
 }
 
@@ -120,9 +126,10 @@ TEST_CASE("JSON that is no request is refused, with its id when there is one") {
   CHECK(code_of("7") == error_code::invalid_request);
   CHECK(code_of("null") == error_code::invalid_request);
   CHECK(code_of("{}") == error_code::invalid_request);
-  for (std::string line : {R"({"jsonrpc":"1.0","id":9,"method":"status"})", R"({"id":9,"method":"status"})", R"({"jsonrpc":"2.0","id":9})",
-                           R"({"jsonrpc":"2.0","id":9,"method":5})", R"({"jsonrpc":"2.0","id":9,"method":"status","params":"x"})",
-                           R"({"jsonrpc":"2.0","id":9,"method":"status","param":{}})", R"({"jsonrpc":"2.0","id":9,"result":{}})"}) {
+  for (std::string line :
+       {R"({"jsonrpc":"1.0","id":9,"method":"status"})", R"({"id":9,"method":"status"})", R"({"jsonrpc":"2.0","id":9})",
+        R"({"jsonrpc":"2.0","id":9,"method":5})", R"({"jsonrpc":"2.0","id":9,"method":"status","params":"x"})",
+        R"({"jsonrpc":"2.0","id":9,"method":"status","param":{}})", R"({"jsonrpc":"2.0","id":9,"result":{}})"}) {
     auto const parsed = parse_request(line);
     INFO(line);
     REQUIRE_FALSE(parsed);
@@ -155,7 +162,9 @@ TEST_CASE("lines that go back are spliced around the core's text") {
   CHECK(answer_line("7", R"({"a":1})") == "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":1}}\n");
   CHECK(notification_line("event", "{}") == "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{}}\n");
   auto const line = error_line("\"x\"", {error_code::busy, "no", {{"kernel", "k-1"}}});
-  CHECK(line == "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":1004,\"message\":\"no\",\"data\":{\"kernel\":\"k-1\",\"kind\":\"busy\",\"retry\":true}}}\n");
+  CHECK(line ==
+        "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"error\":{\"code\":1004,\"message\":\"no\",\"data\":{\"kernel\":\"k-1\",\"kind\":"
+        "\"busy\",\"retry\":true}}}\n");
 }
 
 TEST_CASE("cost of a small run line", "[.cost]") {

@@ -73,8 +73,10 @@ class raw_connection {
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       auto const sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
-      else if (errno != EAGAIN || !wait(POLLOUT)) return false;
+      if (sent > 0)
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+      else if (errno != EAGAIN || !wait(POLLOUT))
+        return false;
     }
     return true;
   }

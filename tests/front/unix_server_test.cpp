@@ -17,11 +17,12 @@ std::int64_t error_of(std::string const& line) { return json::parse(line).at("er
 /// A client whose cell streams 200 numbered notifications gets every one of them, then its answer.
 void check_stream_without_gap(client& other) {
   std::int64_t next = 1, dropped = 0;
-  auto const answered = other.call("run", {{"code", "stream 200 100"}, {"stream", true}}, long_enough, [&](auto method, json::object const& params) {
-    CHECK(method == "cell.stream");
-    CHECK(params.at("seq").as_int64() == next++);
-    dropped += params.at("dropped_bytes").as_int64();
-  });
+  auto const answered =
+      other.call("run", {{"code", "stream 200 100"}, {"stream", true}}, long_enough, [&](auto method, json::object const& params) {
+        CHECK(method == "cell.stream");
+        CHECK(params.at("seq").as_int64() == next++);
+        dropped += params.at("dropped_bytes").as_int64();
+      });
   REQUIRE(answered);
   CHECK(next == 201);
   CHECK(dropped == 0);
@@ -75,7 +76,8 @@ TEST_CASE("garbage is answered and the connection goes on") {
   served daemon;
   raw_connection client(daemon.socket());
 
-  for (std::string line : {std::string("garbage"), std::string("\x00\xff", 2), std::string(10'000, '['), std::string(), std::string("[]"), std::string("{}")}) {
+  for (std::string line : {std::string("garbage"), std::string("\x00\xff", 2), std::string(10'000, '['), std::string(),
+                           std::string("[]"), std::string("{}")}) {
     client.send(line + "\n");
     CHECK(error_of(client.read_line()) < 0);
   }

@@ -41,13 +41,14 @@ std::vector<std::string> sound_payloads() {
   gone.ended = {{8, "sleep 77"}};
   hello greeting;
   greeting.cells = {{holdfast::cell_id{"c-1"}, 1}};
-  return {to_json(finished), to_json(wanted),   to_json(gone),    to_json(greeting), to_json(attach{}),
+  return {to_json(finished), to_json(wanted),    to_json(gone),      to_json(greeting),   to_json(attach{}),
           to_json(output{}), to_json(started{}), to_json(execute{}), to_json(bad_frame{})};
 }
 
 /// Flips, cuts, repeats or inserts, a few times.
 std::string damaged(std::string text, generator& source) {
-  static constexpr std::string_view spice[] = {"{", "}", "[", "]", "\"", "\\", "\\u", "\\ud800", ",", ":", "null", "NaN", "1e999", "-", "\xff", "\xed\xa0\x80"};
+  static constexpr std::string_view spice[] = {"{", "}", "[",    "]",   "\"",    "\\", "\\u",  "\\ud800",
+                                               ",", ":", "null", "NaN", "1e999", "-",  "\xff", "\xed\xa0\x80"};
   for (auto times = 1 + source() % 4; times > 0 && !text.empty(); --times) {
     auto const at = source() % text.size();
     switch (source() % 4) {
@@ -102,7 +103,8 @@ TEST_CASE("random bytes in random pieces never break the decoder and never pile 
       held += bytes.size();
       in.feed(bytes);
       REQUIRE(in.buffered() <= held);
-      while (auto const item = in.next()) {}
+      while (auto const item = in.next()) {
+      }
       held = in.buffered();
       REQUIRE(in.capacity() <= 2 * held + 128);
     }

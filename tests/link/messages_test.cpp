@@ -36,17 +36,21 @@ TEST_CASE("a message with a missing or wrong field is refused by name") {
   CHECK(error_of(started_with("generation", "-1")) == "cannot read started: field \"generation\" is negative, wanted " + number);
   CHECK(error_of(started_with("generation", "1.0")) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
   CHECK(error_of(started_with("generation", "1e3")) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
-  CHECK(error_of(started_with("generation", "true")) == "cannot read started: field \"generation\" is a truth value, wanted " + number);
-  CHECK(error_of(started_with("generation", "9223372036854775808")) == "cannot read started: field \"generation\" is too large, wanted " + number);
-  CHECK(error_of(started_with("generation", "1" + std::string(30, '0'))) == "cannot read started: field \"generation\" is a fraction, wanted " + number);
+  CHECK(error_of(started_with("generation", "true")) ==
+        "cannot read started: field \"generation\" is a truth value, wanted " + number);
+  CHECK(error_of(started_with("generation", "9223372036854775808")) ==
+        "cannot read started: field \"generation\" is too large, wanted " + number);
+  CHECK(error_of(started_with("generation", "1" + std::string(30, '0'))) ==
+        "cannot read started: field \"generation\" is a fraction, wanted " + number);
   CHECK(error_of(started_with("at", "\"5\"")) == "cannot read started: field \"at\" is a text, wanted an integer of 64 bits");
   CHECK(error_of(started_with("at", "-5")) == "");
 }
 
 TEST_CASE("a type that nobody sends is refused by name") {
-  CHECK(error_of(R"({"type":"execute"})") ==
-        "cannot read message: field \"type\" is \"execute\", wanted output or done or started or background or display or answer or "
-        "job_started or job_finished or jobs or bad_frame");
+  CHECK(
+      error_of(R"({"type":"execute"})") ==
+      "cannot read message: field \"type\" is \"execute\", wanted output or done or started or background or display or answer or "
+      "job_started or job_finished or jobs or bad_frame");
   CHECK(error_of("{\"type\":\"" + std::string(10'000, 'x') + "\"}").size() < 250);
 }
 
@@ -65,9 +69,9 @@ TEST_CASE("fields that are not known yet are ignored") {
 }
 
 TEST_CASE("what may be null in a done may also be left out") {
-  auto const message = parse_from_kernel(
-      R"({"type":"done","cell":"c","generation":1,"status":"ok","started_at":1,"finished_at":2,"duration_ms":1,)"
-      R"("stdout":{"head":"a","tail":"","bytes":1},"stderr":{"head":"","tail":"","bytes":0},"output_bytes":1})");
+  auto const message =
+      parse_from_kernel(R"({"type":"done","cell":"c","generation":1,"status":"ok","started_at":1,"finished_at":2,"duration_ms":1,)"
+                        R"("stdout":{"head":"a","tail":"","bytes":1},"stderr":{"head":"","tail":"","bytes":0},"output_bytes":1})");
 
   REQUIRE(message);
   auto const& found = std::get<done>(*message);

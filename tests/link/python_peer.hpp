@@ -22,9 +22,9 @@ class python_peer {
   std::string finish();
 
  private:
-  pid_t pid_ = -1;     // -1: reaped
-  int control_ = -1;   // our end; -1: the peer was told to finish
-  int printed_ = -1;   // read end of its standard output
+  pid_t pid_ = -1;    // -1: reaped
+  int control_ = -1;  // our end; -1: the peer was told to finish
+  int printed_ = -1;  // read end of its standard output
 };
 
 }  // namespace holdfast::link::test

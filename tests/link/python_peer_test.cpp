@@ -35,7 +35,12 @@ constexpr std::size_t most_waiting = 64 << 10;
 class daemon_end {
  public:
   daemon_end(std::uint64_t seed, std::uint64_t frames, report& counts, std::string const& defect = {})
-      : token_(64, 'a'), peer_(frames, token_, defect), random_(seed), frames_(frames), counts_(counts), out_faults_(rates, counts) {}
+      : token_(64, 'a'),
+        peer_(frames, token_, defect),
+        random_(seed),
+        frames_(frames),
+        counts_(counts),
+        out_faults_(rates, counts) {}
   ~daemon_end() { disconnect(); }
   daemon_end(daemon_end const&) = delete;
   daemon_end& operator=(daemon_end const&) = delete;
@@ -198,12 +203,12 @@ class daemon_end {
   window window_{bounds};
   decoder in_;
   int socket_ = -1;
-  std::string waiting_;              // made ready for the socket
-  bool partly_sent_ = false;         // of which something went out already
-  std::optional<frame> held_back_;   // received, to be handled behind the next one
+  std::string waiting_;             // made ready for the socket
+  bool partly_sent_ = false;        // of which something went out already
+  std::optional<frame> held_back_;  // received, to be handled behind the next one
   std::uint64_t pushed_ = 0;
-  std::uint64_t delivered_ = 0;      // handled, in order
-  std::uint64_t recorded_ = 0;       // of these: survive a restart of this end
+  std::uint64_t delivered_ = 0;  // handled, in order
+  std::uint64_t recorded_ = 0;   // of these: survive a restart of this end
 };
 
 }  // namespace
@@ -231,9 +236,9 @@ TEST_CASE("the daemon's window and the program's lose nothing and repeat nothing
   CHECK(counts.restarts > 0);
   CHECK(counts.gaps > 0);
   CHECK(counts.duplicates > 0);
-  WARN("connections " << counts.cuts << " (cut in mid-frame " << counts.mid_frame_cuts << ", daemon anew " << counts.restarts << "), repeats "
-                      << counts.repeats << ", swaps " << counts.swaps << ", losses " << counts.losses << "; gaps seen here " << counts.gaps
-                      << ", there " << theirs.at("gaps").to_number<std::uint64_t>());
+  WARN("connections " << counts.cuts << " (cut in mid-frame " << counts.mid_frame_cuts << ", daemon anew " << counts.restarts
+                      << "), repeats " << counts.repeats << ", swaps " << counts.swaps << ", losses " << counts.losses
+                      << "; gaps seen here " << counts.gaps << ", there " << theirs.at("gaps").to_number<std::uint64_t>());
 }
 
 TEST_CASE("a program that delivers duplicates is noticed") {

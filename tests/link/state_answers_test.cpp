@@ -36,7 +36,8 @@ TEST_CASE("an answer that is not as described is refused, with the field") {
         "cannot read answer about a namespace: field \"names\" is a list of something else, wanted a list of texts");
   CHECK(namespace_of(R"({"names":[],"skipped":[1],"bytes":1})").error().find("\"skipped\"") != std::string::npos);
   CHECK(namespace_of(R"({"names":[],"skipped":[]})").error().find("\"bytes\"") != std::string::npos);
-  CHECK(clone_of(R"({"pid":0,"start_time":1,"left_behind":[]})").error() == "cannot read answer to fork: field \"pid\" is 0, wanted a pid");
+  CHECK(clone_of(R"({"pid":0,"start_time":1,"left_behind":[]})").error() ==
+        "cannot read answer to fork: field \"pid\" is 0, wanted a pid");
   CHECK_FALSE(clone_of(R"({"pid":4294967297,"start_time":1,"left_behind":[]})"));
   CHECK_FALSE(clone_of(R"({"pid":1,"start_time":1})"));
 }

@@ -34,8 +34,7 @@ std::string text(json::value const& value) { return std::string{value.as_string(
 
 std::string unhex(std::string const& digits) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
   return bytes;
 }
 
@@ -70,10 +69,8 @@ parse_and_write through(Parse parse) {
 }
 
 std::map<std::string, parse_and_write> const writers{
-    {"to_kernel", through(parse_to_kernel)},
-    {"from_kernel", through(parse_from_kernel)},
-    {"to_nursery", through(parse_to_nursery)},
-    {"from_nursery", through(parse_from_nursery)},
+    {"to_kernel", through(parse_to_kernel)},   {"from_kernel", through(parse_from_kernel)},
+    {"to_nursery", through(parse_to_nursery)}, {"from_nursery", through(parse_from_nursery)},
     {"answer", through(parse_hello)},
 };
 

@@ -159,7 +159,8 @@ class model {
     }
     if (plan_.planted == defect::forgets_unacked) {
       for (auto* self : {&daemon, &kernel})
-        while (self->window.take_unsent()) {}
+        while (self->window.take_unsent()) {
+        }
     }
   }
 

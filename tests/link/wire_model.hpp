@@ -15,11 +15,11 @@ namespace holdfast::link::test {
 
 /// One in so many; 0: never.
 struct fault_rates {
-  std::uint32_t repeat = 300;     // a frame is written twice
-  std::uint32_t swap = 2000;      // a frame changes places with the next one written
-  std::uint32_t lose = 2000;      // a frame vanishes
-  std::uint32_t cut = 200;        // deliveries until the connection breaks, mostly in mid-frame
-  std::uint32_t restart = 1500;   // of cuts and broken connections: the daemon is started anew
+  std::uint32_t repeat = 300;    // a frame is written twice
+  std::uint32_t swap = 2000;     // a frame changes places with the next one written
+  std::uint32_t lose = 2000;     // a frame vanishes
+  std::uint32_t cut = 200;       // deliveries until the connection breaks, mostly in mid-frame
+  std::uint32_t restart = 1500;  // of cuts and broken connections: the daemon is started anew
 };
 
 /// What a receiver with a defect does; the checker must notice.

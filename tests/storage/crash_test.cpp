@@ -58,8 +58,9 @@ enum class writer_end { killed, done, failed };
 /// Runs the writer until it dies, is killed or is done; `failed` if it ended in any other way.
 writer_end run_writer(home_of_rounds const& at, std::mt19937& random, std::string const& flag) {
   bool const by_step = random() % 10 < 7;
-  std::vector<std::string> words{CRASH_WRITER, at.home().string(), at.ledger(), std::to_string(random()),
-                                 std::to_string(by_step ? 1 + random() % 300 : 0), "400"};
+  std::vector<std::string> words{
+      CRASH_WRITER, at.home().string(), at.ledger(), std::to_string(random()), std::to_string(by_step ? 1 + random() % 300 : 0),
+      "400"};
   if (!flag.empty()) words.push_back(flag);
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
@@ -90,7 +91,8 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
   std::set<session_number> closing;
   for (auto const& one : entries) {
     if (one.what == crash::event::closing) closing.insert(one.session);
-    if (one.what == crash::event::closed && reads::session(in, one.session)) broken.push_back("a closed session is there" + place(one));
+    if (one.what == crash::event::closed && reads::session(in, one.session))
+      broken.push_back("a closed session is there" + place(one));
   }
   std::set<session_number> saved;  // whose kernel may have ended
   for (auto const& one : entries) {
@@ -105,7 +107,8 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
   for (auto const& one : entries) {
     if (one.what == crash::event::job_acked && closing.count(one.session) == 0) {
       if (one.seq > last_seq[one.session]) broken.push_back("I9: a job acked above last_seq" + place(one));
-      if (!reads::job(in, job_id(crash::job_name(one.session, one.seq)))) broken.push_back("I9: an acked job is missing" + place(one));
+      if (!reads::job(in, job_id(crash::job_name(one.session, one.seq))))
+        broken.push_back("I9: an acked job is missing" + place(one));
     }
     if (one.cell == 0 || closing.count(one.session) != 0) continue;
     auto const index = in.find<cell_index_codec>(key_of(one.session, "c-" + std::to_string(one.cell)));
@@ -120,7 +123,8 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
       broken.push_back("I5: an id without a cell in either store" + place(one));
       continue;
     }
-    if (one.what == crash::event::start_acked && cell->started_at == 0) broken.push_back("I9: acked, not recorded as started" + place(one));
+    if (one.what == crash::event::start_acked && cell->started_at == 0)
+      broken.push_back("I9: acked, not recorded as started" + place(one));
     if (one.what == crash::event::result_acked && (!is_final(cell->status) || cell->result != std::to_string(one.seq)))
       broken.push_back("I9: an acked result is missing" + place(one));
   }
@@ -162,8 +166,8 @@ std::vector<std::string> broken_after_death(home_of_rounds& at, std::size_t& let
 struct outcome {
   int rounds = 0;
   std::vector<std::string> broken{};
-  int killed = 0;            // rounds that ended in a death
-  std::size_t let_out = 0;   // ledger entries of all homes
+  int killed = 0;           // rounds that ended in a death
+  std::size_t let_out = 0;  // ledger entries of all homes
 };
 
 outcome run_rounds(int rounds, std::uint32_t seed, std::string const& flag) {
@@ -212,7 +216,7 @@ TEST_CASE("the crash test sees what is sent before it is recorded, acked before 
 
     CHECK_FALSE(found.broken.empty());
     if (!found.broken.empty()) CHECK(found.broken.front() != "the writer failed");
-    std::cout << flag << ": found after " << found.rounds << " rounds: " << (found.broken.empty() ? "nothing" : found.broken.front())
-              << std::endl;
+    std::cout << flag << ": found after " << found.rounds
+              << " rounds: " << (found.broken.empty() ? "nothing" : found.broken.front()) << std::endl;
   }
 }

@@ -153,7 +153,8 @@ TEST_CASE("a home that its user may not write is denied, and left as it is") {
   }
   home.open();
   fs::permissions(home.directory.path(), fs::perms(0755));
-  for (auto const& path : {home.how.home, home.how.home / "store", home.disk(), home.boot()}) fs::permissions(path, fs::perms(0555));
+  for (auto const& path : {home.how.home, home.how.home / "store", home.disk(), home.boot()})
+    fs::permissions(path, fs::perms(0555));
   for (auto const& path : {home.disk(), home.boot()}) {
     for (auto const* file : {"data.mdb", "lock.mdb"}) fs::permissions(path / file, fs::perms(0444));
   }
@@ -175,8 +176,8 @@ TEST_CASE("a home that its user may not write is denied, and left as it is") {
 }
 
 TEST_CASE("a failed commit poisons: every later call answers failed") {
-  for (std::string const step : {"storage.boot.before_commit", "storage.boot.after_commit", "storage.disk.before_commit",
-                                 "storage.disk.after_commit"}) {
+  for (std::string const step :
+       {"storage.boot.before_commit", "storage.boot.after_commit", "storage.disk.before_commit", "storage.disk.after_commit"}) {
     INFO(step);
     test_home home;
     bool armed = false;

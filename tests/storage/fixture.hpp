@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
 #include <stdlib.h>
+#include <catch2/catch.hpp>
 
 #include "storage/stores.hpp"
 
@@ -130,8 +130,8 @@ inline link_record link_row(std::string kernel, std::uint64_t last_seq = 7) {
 }
 
 inline nursery_record nursery_row(std::string nursery) {
-  return {nursery_id(std::move(nursery)), "key", "/usr/bin/python3", "program", std::string(64, 'b'), "nursery/y-1",
-          {"boot-1", 1, 2, 3}, 1'700'000'000'000};
+  return {nursery_id(std::move(nursery)), "key",         "/usr/bin/python3",  "program",
+          std::string(64, 'b'),           "nursery/y-1", {"boot-1", 1, 2, 3}, 1'700'000'000'000};
 }
 
 inline job_record job_row(session_number session, std::string job, job_state state = job_state::running) {
@@ -158,8 +158,8 @@ inline job_record job_row(session_number session, std::string job, job_state sta
 }
 
 inline saved_record saved_row(session_number session, std::string reason = "stop") {
-  return {session, kernel_id("k-1"), "state/" + std::to_string(session), "python3", std::move(reason), 4711, 1'700'000'000'000,
-          {"x", "y"},  {{"lock", "cannot be pickled"}}};
+  return {session,           kernel_id("k-1"), "state/" + std::to_string(session), "python3", std::move(reason), 4711,
+          1'700'000'000'000, {"x", "y"},       {{"lock", "cannot be pickled"}}};
 }
 
 inline notice_record notice_row(session_number session, std::string notice) {

@@ -55,7 +55,8 @@ class checker {
   void ids_have_cells(read_transaction& store) {
     each<cell_index_codec>(store, [&](std::string_view key, cell_index const& row) {
       auto const place = key_of(session_in(key), row.number);
-      if (!garbage(key)) expect(store.has(row.expired ? table::expired_cells : table::cells, place), "I2: an id without its cell", place);
+      if (!garbage(key))
+        expect(store.has(row.expired ? table::expired_cells : table::cells, place), "I2: an id without its cell", place);
     });
     each<expired_cell_codec>(store, [&](std::string_view key, expired_cell const& row) {
       if (garbage(key)) return;

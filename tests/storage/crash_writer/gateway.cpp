@@ -92,7 +92,8 @@ void gateway::accept(live_session& in) {
   cell.queued_at = now;
   in.open.push_back(cell);
   if (wrong_ == mistake::swap) ledger_.write({event::sent, cell.session, cell.number, 0});
-  commit({put_cell{cell}, put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, "python3", {}}}});
+  commit({put_cell{cell},
+          put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, "python3", {}}}});
   ledger_.write({event::told, cell.session, cell.number, 0});
   disk_.add({{put_cell{cell}}, {}, 0});
 }

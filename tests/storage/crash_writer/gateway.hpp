@@ -34,8 +34,8 @@ class gateway {
     link_record link;
     std::deque<cell_record> open;
     cell_number last_cell = 0;
-    cell_number expired = 0;  // all up to this one
-    std::deque<job_record> jobs;  // that run
+    cell_number expired = 0;                                               // all up to this one
+    std::deque<job_record> jobs;                                           // that run
     enum class sleep { awake, saving, saved, waking } now = sleep::awake;  // no cell is sent unless awake
   };
 
