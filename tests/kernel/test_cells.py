@@ -4,6 +4,7 @@ import os
 import unittest
 
 from harness import NurseryTest
+from holdfast_kernel import processes
 
 
 class CellTest(NurseryTest):
@@ -136,6 +137,22 @@ class CellTest(NurseryTest):
         done = self.kernel.run('pid = os.fork()\nif pid == 0: 1/0\nos.waitpid(pid, 0)[1] >> 8')
         self.assertEqual(done['value'], '1')
         self.assertIn('ZeroDivisionError', done['stderr']['head'])
+
+    def zombies(self):
+        stats = [processes.stat(child) for child in processes.children(self.kernel.pid)]
+        return [stat for stat in stats if stat is not None and stat[0] == 'Z']
+
+    def test_a_forked_child_that_nobody_waits_for_is_reaped_once_its_cell_has_ended(self):
+        for code in ('import os\nif os.fork() == 0: print("c")', 'import time\nif os.fork() == 0: time.sleep(0.3)',
+                     'if os.fork() == 0:\n    import builtins\n    del builtins.open\n    1/0'):
+            self.run_ok(code)
+            self.wait_until(lambda: not processes.children(self.kernel.pid), 'the child to be reaped')
+
+    def test_one_that_ends_by_exit_keeps_its_exit_code_for_a_later_cell(self):
+        self.run_ok('import os\npid = os.fork()\nif pid == 0: os._exit(7)')
+        self.wait_until(self.zombies, 'the end of the child')
+        self.assertEqual(self.run_ok('1')['value'], '1')
+        self.assertEqual(self.run_ok('os.waitpid(pid, 0)[1] >> 8')['value'], '7')
 
     def test_multiprocessing_with_fork_works(self):
         done = self.run_ok('import multiprocessing\nwith multiprocessing.get_context("fork").Pool(2) as pool:\n    r = pool.map(abs, [-1, -2])\nr')

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 
 from time import monotonic, time as wall_clock  # bound here: a cell may replace those of the module
 
-from . import failpoints, frames, limits, system
+from . import failpoints, frames, limits, strays, system
 from .cells import Outcome
 from .delivery import Delivery
 from .execution import Execution, of_request
@@ -46,7 +46,7 @@ class Kernel:
         self._executing = None  # the Execution that holds the main thread
         self.last_generation = 0  # highest one received
         self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
-        self._unchecked = 0  # cells since the descriptors were looked at
+        self._unchecked = 0  # cells since descriptors and children were looked at, at least 1 if there may be something to see
         self._shutdown = None  # (exit code, why) once this kernel shall end
         self._forked = False
         self.poller = select.poll()
@@ -226,6 +226,7 @@ class Kernel:
             elif not drained:
                 drained = True
                 self._output.drain()
+                self._unchecked = self._unchecked or 1  # perhaps the end of a process that wrote there
         if lost:
             self._check_descriptors()
         if not self._queue and self._executing is None:  # else the cell's own frames, or _drive, carry output and ack
@@ -237,6 +238,7 @@ class Kernel:
 
     def _check_descriptors(self):
         self._unchecked = 0
+        strays.reap()
         try:
             self._descriptors.check(self._link, self._thread)
         except OSError as error:

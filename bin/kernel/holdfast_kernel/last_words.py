@@ -7,7 +7,7 @@ from _thread import start_new_thread
 
 from os import write  # bound here: a cell may replace those of the module
 
-from . import limits
+from . import limits, strays
 
 
 def end_process(log, code, why):
@@ -33,6 +33,7 @@ def end_without_link(log, error):
 def end_forked_child(outcome):
     """The cell's code returned in a forked child: it ends as a script would."""
     try:
+        strays.mark()
         if outcome.error is not None:
             write(2, outcome.error['traceback'].encode('utf-8', 'backslashreplace'))
     finally:
