@@ -98,6 +98,7 @@ class ExceptionTest(NurseryTest):
                 ('raise StopAsyncIteration', 'StopAsyncIteration'),
                 ('class E(Exception):\n    def __str__(self): raise KeyError(1)\nraise E', 'E'),
                 ('class E(Exception):\n    def __str__(self): return 5\nraise E', 'E'),
+                ('class E(Exception):\n    def __str__(self): raise KeyboardInterrupt\nraise E', 'E'),
                 ('class E(Exception):\n    def __repr__(self): raise KeyError(1)\nraise E(E())', 'E'),
                 ('class S(str):\n    def __str__(self): raise KeyError(1)\n    def __len__(self): raise KeyError(2)\n'
                  'class E(Exception):\n    def __str__(self): return S("text")\nraise E', 'E'),

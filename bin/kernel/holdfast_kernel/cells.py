@@ -142,10 +142,12 @@ class Runner:
             try:
                 return self._describe(execution, error, tb)
             except KeyboardInterrupt:
+                if not execution.delivered:
+                    break  # nobody's but its own
                 error, tb = KeyboardInterrupt(), None
             except BaseException:
                 break
-        return Outcome('error', error={'name': 'Exception', 'message': 'the error cannot be described', 'traceback': ''})
+        return Outcome('error', error=tracebacks.fallback(error))
 
     def _describe(self, execution, error, tb):
         kind = type(error)  # not isinstance(): that asks the error

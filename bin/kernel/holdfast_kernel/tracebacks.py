@@ -40,6 +40,13 @@ class Sources:
             pass  # a cell put something else there: tracebacks go without lines
 
 
+def fallback(error):
+    """The same of one that cannot be described."""
+    name = _type_name(error)
+    message = '<unprintable %s object>' % name
+    return {'name': name, 'message': message, 'traceback': '%s: %s\n' % (name, message)}
+
+
 def describe(error, tb):
     """{name, message, traceback} of an exception; never raises but KeyboardInterrupt."""
     name = _type_name(error)
