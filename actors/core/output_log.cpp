@@ -189,7 +189,8 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
       page.chunks.back().text += text;
     else
       page.chunks.push_back({which, page.next_offset - length, std::move(text)});
-    return limit > 0;
+    // What did not fit of this record comes before any other: going on would tell it as dropped.
+    return limit > 0 && page.next_offset == header.offset + header.length;
   });
   return page;
 }

@@ -79,6 +79,21 @@ TEST_CASE("a page never splits a character and goes on where it ended") {
   CHECK(second.next_offset == 4);
 }
 
+TEST_CASE("a page that ends before a character of one record takes nothing of the next one") {
+  temporary_directory home;
+  output_log log(home.path() / "cell", 1024);
+  CHECK(log.append(output_stream::out, 0, "a\xe2\x82\xac"));
+  CHECK(log.append(output_stream::out, 4, "b"));
+
+  auto const first = log.read(0, 3);
+  auto const second = log.read(first.next_offset, 100);
+
+  CHECK(first.dropped.empty());
+  CHECK(first.next_offset == 1);
+  CHECK(second.dropped.empty());
+  CHECK(second.chunks.at(0).text == "\xe2\x82\xac" "b");
+}
+
 TEST_CASE("a torn last record is cut off when the log is opened again") {
   temporary_directory home;
   auto const file = home.path() / "cell";
