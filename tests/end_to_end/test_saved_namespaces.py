@@ -31,6 +31,20 @@ class StopTest(SavedCase):
         self.assertEqual(self.session()["saved_bytes"], 0)
         wait_until(lambda: self.state_files() == [], "the file to be gone")
 
+    def test_what_was_restored_reads_a_global_by_the_value_it_is_bound_to_afterwards(self):
+        kernel = self.daemon.run(
+            "rate = 1\ndef tax(x): return x * rate\nclass Bill:\n    def total(self): return tax(10) + rate\nbill = Bill()\n"
+            "double = lambda x: tax(x) * 2"
+        )["kernel"]["id"]
+        self.daemon.call("kernel.stop", kernel=kernel)
+        self.assert_ok(self.daemon.run("tax(10), bill.total(), double(10)"), "(10, 11, 20)")
+
+        self.daemon.run("rate = 5")
+
+        self.assert_ok(self.daemon.run("tax(10), bill.total(), double(10)"), "(50, 55, 100)")
+        self.daemon.run("def tax(x): return 0")
+        self.assert_ok(self.daemon.run("bill.total(), double(10)"), "(5, 0)")
+
     def test_the_text_says_what_is_there_again_and_what_is_missing(self):
         self.hibernate()
 
