@@ -76,7 +76,7 @@ class HostileClientTest(SharedDaemonCase):
 
     def test_what_is_not_built_yet_is_unknown(self):
         self.assert_refused(self.request(method="run", params={"code": "1", "tools": []}), INVALID_PARAMS, "tools")
-        for method in ("session.fork", "owner.close", "tool.register", "metrics"):
+        for method in ("owner.close", "tool.register", "metrics"):
             self.assert_refused(self.request(method=method, params={}), UNKNOWN_METHOD)
         self.assert_others_unharmed()
 
