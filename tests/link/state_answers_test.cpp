@@ -31,7 +31,7 @@ TEST_CASE("an answer to fork names the clone and what stays with the original") 
 }
 
 TEST_CASE("an answer that is not as described is refused, with the field") {
-  CHECK(namespace_of("[]").error() == namespace_of("[]").error());
+  CHECK_FALSE(namespace_of("[]"));
   CHECK(namespace_of(R"({"names":[1],"skipped":[],"bytes":1})").error() ==
         "cannot read answer about a namespace: field \"names\" is a list of something else, wanted a list of texts");
   CHECK(namespace_of(R"({"names":[],"skipped":[1],"bytes":1})").error().find("\"skipped\"") != std::string::npos);
