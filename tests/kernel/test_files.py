@@ -75,7 +75,7 @@ class JournalTest(unittest.TestCase):
             kept = journal.read(data)
             self.assertEqual(kept, written[-len(kept):], 'seed %d' % seed)
             if len(kept) < len(written):
-                self.assertGreater(sum(journal.Journal.record_size(b'c-1', len(chunk.text)) for chunk in kept), 1000 - 140)
+                self.assertGreater(sum(journal.Journal.record_size(b'c-1', len(chunk.text)) for chunk in kept), 1000 - 140 - 1000 // 64)
 
     def test_pull_joins_what_is_adjacent_and_of_one_kind(self):
         ring = journal.Journal(memory(4096))
@@ -97,6 +97,47 @@ class JournalTest(unittest.TestCase):
         first = ring.pull()
         self.assertEqual(first.offset, ring.dropped)
         self.assertEqual(ring.dropped + len(first.text), 2000)
+
+    def test_what_is_pulled_what_is_dropped_and_what_is_left_is_all_that_was_written(self):
+        seed = random.randrange(1 << 30)
+        rng = random.Random(seed)
+        ring = journal.Journal(memory(64 + 1000))
+        written = pulled = 0
+        for _ in range(2000):
+            text = b'x' * rng.randrange(1, 120)
+            ring.append(1, b'c-1', written, text)
+            written += len(text)
+            chunk = ring.pull(200) if rng.randrange(5) == 0 else None
+            if chunk is not None:
+                self.assertEqual(chunk.offset, pulled + ring.dropped, 'seed %d' % seed)
+                pulled += len(chunk.text)
+        for chunk in iter(ring.pull, None):
+            pulled += len(chunk.text)
+        self.assertEqual(pulled + ring.dropped, written, 'seed %d' % seed)
+        self.assertGreater(ring.dropped, 0)
+
+    def test_what_is_spared_is_never_dropped_though_the_ring_gives_up_more_than_a_record_at_once(self):
+        seed = random.randrange(1 << 30)
+        rng = random.Random(seed)
+        ring = journal.Journal(memory(64 + 16000))
+        offset = pulled = 0
+        for _ in range(20000):
+            text = b'x' * rng.randrange(1, 30)
+            while not ring.append(1, b'c-1', offset, text, (0, 0, 0), True):
+                chunk = ring.pull(200)
+                self.assertEqual(chunk.offset, pulled, 'seed %d' % seed)
+                pulled += len(chunk.text)
+            offset += len(text)
+        self.assertEqual(ring.dropped, 0, 'seed %d' % seed)
+
+    def test_a_record_that_would_overwrite_what_is_unsent_is_refused_when_that_is_spared(self):
+        ring = journal.Journal(memory(64 + 100))
+        self.assertTrue(ring.append(1, b'c', 0, b'x' * 60, (0, 60, 0), True))
+        self.assertFalse(ring.append(1, b'c', 60, b'y' * 60, (0, 120, 0), True))
+        self.assertEqual(ring.pull().text, b'x' * 60)
+        self.assertTrue(ring.append(1, b'c', 60, b'y' * 60, (0, 120, 0), True))
+        self.assertEqual(ring.pull().text, b'y' * 60)
+        self.assertEqual(ring.dropped, 0)
 
 
 class OutputTest(unittest.TestCase):

@@ -56,6 +56,12 @@ class FrameTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             frames.to_payload({'x': float('nan')})
 
+    def test_an_output_is_the_same_json_whichever_way_it_is_written(self):
+        every = ''.join(map(chr, range(0x100)))
+        for text in ['', 'plain\n', '\t"\\\r\x1b[31m', '\u20ac\U0001f600', every] + list(every):
+            payload = frames.output_payload(b'c-"1', 2, 7, text.encode())
+            self.assertEqual(payload, frames.to_payload({'type': 'output', 'cell': 'c-"1', 'stream': 'stderr', 'offset': 7, 'text': text}))
+
 
 class WindowTest(unittest.TestCase):
     def test_frames_are_numbered_from_one_and_kept_until_acked(self):

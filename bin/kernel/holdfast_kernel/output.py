@@ -17,6 +17,7 @@ from .pipes import Pipes
 
 STDOUT = 1
 STDERR = 2
+_RECORD = limits.JOURNAL_RECORD
 _label = current.get
 
 
@@ -43,6 +44,7 @@ class Output:
         """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
         self._journal = journal
+        self._append = journal.append
         self._notify = notify
         self._lock = RLock()  # whoever holds it may be in the midst of a write: see _put_off
         self._pipes = Pipes(readers)
@@ -103,7 +105,8 @@ class Output:
             if text != '\n':  # the second write of a print(): nothing is to come between
                 for fd, _events in self._poll(0):
                     self._read_pipe(fd, True)
-            self._put(stream, data, True, self._writer())
+            execution = _label()  # as in _writer, without the call
+            self._put(stream, data, True, self._cell if execution is None else execution.output)
             if self._late_size:
                 self._put_late()
 
@@ -262,32 +265,31 @@ class Output:
         return self._cell if execution is None or execution.output is None else execution.output
 
     def _put(self, stream, data, may_wait, cell=None):
-        if not data:
+        size = len(data)
+        if not size:
             return
         cell = cell or self._cell
         offset = cell.size
-        cell.size += len(data)
+        cell.size = end = offset + size
         counted = cell.counted
-        counted[stream] += len(data)
+        counted[stream] += size
         kept = cell.streams.get(stream)
         if kept is None:
             kept = cell.streams[stream] = texts.HeadTail()
         kept.add(data)
-        journal = self._journal
-        journal.count(counted[STDOUT], counted[STDERR])
-        if cell.size > cell.limit:
+        if end > cell.limit:
             if offset >= cell.limit:
                 # Only counted; the newest stays in the ring, as the last words of a kernel that dies.
-                newest = texts.boundary(data, max(0, len(data) - limits.JOURNAL_RECORD + 4))
-                journal.append_evidence(stream, cell.label, offset + newest, data[newest:])
+                newest = texts.boundary(data, max(0, size - _RECORD + 4))
+                self._journal.append_evidence(stream, cell.label, offset + newest, data[newest:], counted)
                 return
             data = data[:texts.boundary(data, cell.limit - offset)]
-        if len(data) <= limits.JOURNAL_RECORD:
-            if may_wait and self.is_attached and journal.unsent_room() < journal.record_size(cell.label, len(data)):
-                self._wait_for_room(len(data) + 1024)
-            journal.append(stream, cell.label, offset, data)
-        else:
+            size = len(data)
+        if size > _RECORD:
             self._put_in_pieces(cell, stream, offset, data, may_wait)
+        elif not self._append(stream, cell.label, offset, data, counted, may_wait and self.is_attached):
+            self._wait_for_room(size + 1024)
+            self._append(stream, cell.label, offset, data, counted)
         if not self._announced:
             self._announced = True
             self._notify()
@@ -295,11 +297,11 @@ class Output:
     def _put_in_pieces(self, cell, stream, offset, data, may_wait):
         at = 0
         while at < len(data):
-            end = at + limits.JOURNAL_RECORD
+            end = at + _RECORD
             end = texts.boundary(data, end) if end < len(data) else len(data)
-            if may_wait and self.is_attached and self._journal.unsent_room() < 2 * limits.JOURNAL_RECORD:
-                self._wait_for_room(2 * limits.JOURNAL_RECORD)
-            self._journal.append(stream, cell.label, offset + at, data[at:end])
+            if may_wait and self.is_attached and self._journal.unsent_room() < 2 * _RECORD:
+                self._wait_for_room(2 * _RECORD)
+            self._append(stream, cell.label, offset + at, data[at:end], cell.counted)
             at = end
 
     def _wait_for_room(self, wanted):

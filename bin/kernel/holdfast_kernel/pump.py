@@ -7,8 +7,6 @@ import select
 
 from . import frames, limits
 
-_STREAM_NAMES = {1: 'stdout', 2: 'stderr'}
-
 
 class Pump:
     __slots__ = ('_output', '_displays', '_window', '_poller', '_watched')
@@ -38,8 +36,7 @@ class Pump:
             if chunk is None:
                 break
             made = True
-            window.push(frames.to_payload({'type': 'output', 'cell': chunk.cell.decode(), 'stream': _STREAM_NAMES[chunk.stream],
-                                           'offset': chunk.offset, 'text': chunk.text.decode()}), must=True)
+            window.push(frames.output_payload(chunk.cell, chunk.stream, chunk.offset, chunk.text), must=True)
         return made
 
     def watch_pipes(self):

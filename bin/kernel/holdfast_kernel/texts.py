@@ -2,6 +2,9 @@
 
 from . import limits
 
+_HEAD = limits.HEAD
+_TAIL = limits.TAIL
+
 
 def boundary(data, position):
     """The greatest character boundary of valid UTF-8 that is not behind position."""
@@ -44,28 +47,30 @@ class HeadTail:
         self._rest = bytearray()  # the newest of what did not fit into the head: all of it, or at least TAIL bytes
 
     def add(self, data):
-        self.size += len(data)
-        room = limits.HEAD - len(self._head)
-        if room > 0:
+        before = self.size
+        self.size = before + len(data)
+        if before < _HEAD:
+            room = _HEAD - before
             self._head += data[:room]
             if len(data) <= room:
                 return
             data = data[room:]
-        if len(data) > limits.TAIL:
+        if len(data) > _TAIL:
             # One byte more than wanted keeps "all of it" and "cut" apart: see parts().
-            self._rest[:] = data[-limits.TAIL - 1:] if self.size > limits.HEAD + limits.TAIL else data
+            self._rest[:] = data[-_TAIL - 1:] if self.size > _HEAD + _TAIL else data
             return
-        self._rest += data
-        if len(self._rest) > 4 * limits.TAIL:
-            del self._rest[:-limits.TAIL]
+        rest = self._rest
+        rest += data
+        if len(rest) > 4 * _TAIL:
+            del rest[:-_TAIL]
 
     def parts(self):
         """{head, tail, bytes} as `done` has them."""
-        if self.size <= limits.HEAD + limits.TAIL:
+        if self.size <= _HEAD + _TAIL:
             return {'head': (self._head + self._rest).decode('utf-8', 'replace'), 'tail': '', 'bytes': self.size}
         # A character that the cut splits is left out on both sides.
         head = self._head[:_whole_end(self._head)]
-        tail = self._rest[-limits.TAIL:]
+        tail = self._rest[-_TAIL:]
         tail = tail[boundary_after(tail, 0):]
         return {'head': head.decode('utf-8', 'replace'), 'tail': tail.decode('utf-8', 'replace'), 'bytes': self.size}
 
