@@ -76,6 +76,11 @@ def recorded(scenario):
     _ok(scenario, scenario.daemon.call("cell.get", cell=scenario.cell))
 
 
+def moved(scenario):
+    """On its way to disk, with its result or, on a slow machine, before: recorded, or resent."""
+    _ok(scenario, _final(scenario))
+
+
 def untouched(scenario):
     """No row: neither the daemon nor a kernel that had the cell died. Its call gets a normal result."""
     _ok(scenario, scenario.pending.result(60))

@@ -6,7 +6,7 @@ None: there is nothing of that kind to kill at that step.
 from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
-from rows import exited, in_the_spool, interrupted, lost, not_recorded, recorded, requeued, resent, unknown_cause, untouched
+from rows import exited, in_the_spool, interrupted, lost, moved, not_recorded, recorded, requeued, resent, unknown_cause, untouched
 
 Row = Optional[Callable]
 
@@ -29,6 +29,7 @@ FORKED = Outcomes(daemon=not_recorded, kernel=untouched, nursery=untouched, both
 UNSENT = Outcomes(daemon=resent, kernel=requeued, nursery=untouched, both=requeued)
 SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
 DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
+MOVED = Outcomes(daemon=moved, kernel=recorded, nursery=untouched, both=recorded)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
 # Steps that a cell on a cold session does not come by: test_saved_namespaces_crash.py and test_session_fork.py of end_to_end kill there.
 NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
@@ -52,8 +53,8 @@ GATEWAY = {
     "core.after_result_recorded": RECORDED,
     "core.before_reply": RECORDED,
     "core.after_reply": RECORDED,
-    "core.before_moved_to_disk": RECORDED,
-    "core.after_moved_to_disk": RECORDED,
+    "core.before_moved_to_disk": MOVED,
+    "core.after_moved_to_disk": MOVED,
     "core.before_saved_recorded": NO_CELL,
     "core.after_saved_recorded": NO_CELL,
     "core.after_saved_unlinked": NO_CELL,
