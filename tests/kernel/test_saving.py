@@ -217,16 +217,54 @@ class SavingTest(NurseryTest):
 
         self.assertEqual(kernel.run('len(big), sum(numbers), shared[1] is numbers')['value'], '(8388608, 499999500000, True)')
 
-    def test_many_values_that_hang_cost_themselves_only(self):
-        code = ('import time\nclass Hangs:\n    def __reduce__(self): time.sleep(60)\nfirst = 1\n'
-                'for n in range(9): globals()["h%d" % n] = Hangs()\ndel n\nafter = 2')
+    def test_many_values_that_hang_or_kill_cost_themselves_only(self):
+        code = ('import os, time\nclass Hangs:\n    def __reduce__(self): time.sleep(60)\nclass Kills:\n    def __reduce__(self): os._exit(3)\n'
+                'first = 1\nfor n in range(3): globals()["h%d" % n] = Hangs()\nfor n in range(20): globals()["k%d" % n] = Kills()\nafter = 2')
         answer = self.save(code)
 
-        self.assertIn('first', answer['names'])
         reasons = {row['name']: row['reason'] for row in answer['skipped']}
-        self.assertTrue(all('longer than' in reasons['h%d' % n] for n in range(7)))
-        self.assertIn('not tried', reasons['after'])
-        self.assertEqual(self.restore()[0].run('first')['value'], '1')
+        self.assertEqual(set(reasons), {'h%d' % n for n in range(3)} | {'k%d' % n for n in range(20)})
+        self.assertTrue(all('longer than' in reasons['h%d' % n] for n in range(3)), reasons)
+        self.assertTrue(all('exited 3' in reasons['k%d' % n] for n in range(20)), reasons)
+        self.assertEqual(self.restore()[0].run('first, after')['value'], '(1, 2)')
+
+    def test_a_value_that_forks_while_it_is_saved_costs_itself_only(self):
+        answer = self.save('import os\nclass Forks:\n    def __reduce__(self): os.fork(); return Forks, ()\na = 1; forks = Forks(); b = 2; c = [3]')
+
+        self.assertLessEqual({'a', 'b', 'c'}, set(answer['names']))
+        self.assertEqual(self.restore()[0].run('a, b, c')['value'], '(1, 2, [3])')
+
+    def test_a_value_that_forks_while_it_is_restored_leaves_no_second_kernel(self):
+        self.save('import os\nclass Forks:\n    def __getstate__(self): return 1\n    def __setstate__(self, state): self.child = os.fork()\n'
+                  'a = 1; forks = Forks(); b = 2')
+
+        kernel = self.restore()[0]
+
+        # Ended by the kernel's own look at its children, or to be waited for here; one that goes on costs this kernel its life.
+        done = kernel.run('import signal\nsignal.alarm(10)\ntry: os.waitpid(forks.child, 0)\nexcept ChildProcessError: pass\n'
+                          'signal.alarm(0)\na, b')
+        self.assertEqual(done['value'], '(1, 2)', done)
+
+    def test_a_value_that_writes_to_the_file_makes_the_save_fail_and_the_older_one_stays(self):
+        self.save('a = 1')
+        done = self.kernel.run('import os\nclass Writes:\n    def __reduce__(self):\n        for fd in range(3, 2000):\n            try:\n'
+                               '                if os.readlink("/proc/self/fd/%d" % fd).endswith(".part"): os.ftruncate(fd, 0)\n'
+                               '            except OSError: pass\n        return Writes, ()\nwrites = Writes()')
+        self.assertEqual(done['status'], 'ok', done)
+
+        answer = self.kernel.ask('snapshot', path=self.path)
+
+        self.assertIn('not whole', answer['error']['message'])
+        self.assertEqual(self.restore()[0].run('a')['value'], '1')
+        self.assertFalse(os.path.exists(self.path + '.part'))
+
+    def test_of_many_names_the_first_are_told_and_the_others_counted(self):
+        told = limits.NAMES_TOLD
+        answer = self.save('from threading import Lock\nfor n in range(%d): globals()["v%%d" %% n] = n; globals()["l%%d" %% n] = Lock()' % (told + 100))
+
+        for each in (answer, self.restore()[1]):
+            self.assertEqual((len(each['names']), each['more_names']), (told, 102), each['names'][:5])
+            self.assertEqual((len(each['skipped']), each['more_skipped']), (told, 100))
 
     def test_cells_may_have_removed_the_builtins(self):
         self.kernel.run('x = [1]\ndef f(): return x\nheld = vars(__import__("builtins")); saved = dict(held)')
@@ -240,9 +278,9 @@ class SavingTest(NurseryTest):
     def test_a_thousand_small_values_and_an_empty_namespace(self):
         self.assertEqual(self.save()['names'], [])
         self.assertEqual(self.restore()[1]['names'], [])
-        kernel = self.carry('for n in range(1000): globals()["v%d" % n] = [n]')
+        kernel = self.carry('for n in range(999): globals()["v%d" % n] = [n]')
 
-        self.assertEqual(kernel.run('v999, n')['value'], '([999], 999)')
+        self.assertEqual(kernel.run('v998, n')['value'], '([998], 998)')
 
     def test_annotations_of_the_future_are_those_of_the_defining_cell(self):
         kernel = self.carry('from __future__ import annotations\nclass A:\n    other: Missing\n    def f(self, a: Missing): return 1')

@@ -10,7 +10,7 @@ import select
 import signal
 import struct
 
-from os import _exit, close, dup2, fork, pipe, read, waitpid, write  # bound here, as below: a cell may replace those of the module
+from os import _exit, close, dup2, fork, getpid, pipe, read, waitpid, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic
 from warnings import catch_warnings, simplefilter
 
@@ -40,7 +40,7 @@ def each(count, work, done, item_seconds, seconds):
             break
         start = _Child(start, count, work, done).follow(item_seconds, until)
     for item in range(start, count):
-        done(item, None, 'not tried: %s' % ('the time for all was used up' if monotonic() >= until else 'too many before it failed'))
+        done(item, None, 'not tried: %s' % ('the time for all was used up' if monotonic() >= until else 'too many before it ended their process'))
 
 
 class _Child:
@@ -137,6 +137,7 @@ def _work(items, work, writer):
     """The child. Does not return."""
     try:
         gc.disable()  # a collection would copy the pages of all objects, and call finalizers
+        child = getpid()
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             if fd != writer:
@@ -146,6 +147,8 @@ def _work(items, work, writer):
                 is_done, body = True, work(item)
             except BaseException as error:
                 is_done, body = False, describe(error).encode('utf-8', 'backslashreplace')
+            if getpid() != child:
+                break  # the value forked: one of the two goes on, or each item would be reported and written twice
             _send(writer, is_done, body)
     finally:
         _exit(0)

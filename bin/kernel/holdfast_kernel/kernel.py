@@ -147,7 +147,7 @@ class Kernel:
         self._thread.lend()
         outcome = self.requests.outcome(request)
         self._interrupts.end()
-        self._thread.take_back()
+        self._take_back(None)
         self._executing = None
         self._unchecked += 1
         return outcome
@@ -176,7 +176,8 @@ class Kernel:
         self._output.part()
 
     def _take_back(self, outcome):
-        """The main thread is the owner of the link again. A child of a fork in a cell ends here, with the outcome of that cell."""
+        """The main thread is the owner of the link again. A child of a fork in a cell, or in a value that is restored, ends here,
+        with the outcome of that cell."""
         if self._forked:
             ended = [outcome] + [one.outcome for one in self._background.values()]
             end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))

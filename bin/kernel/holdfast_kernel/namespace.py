@@ -1,6 +1,8 @@
-"""Which names of `__main__` are the user's."""
+"""Which names of `__main__` are the user's, and how they are told."""
 
 import builtins
+
+from . import limits
 
 _CLASS_NAME = type.__dict__['__name__'].__get__  # not type.__name__: a metaclass may have one of its own
 _shared = dict(vars(builtins))
@@ -16,6 +18,14 @@ def is_users(name, value):
     if type(name) is not str or (name.startswith('__') and name.endswith('__')):
         return False
     return name not in _shared or _shared[name] is not value
+
+
+def told(names, skipped, size):
+    """The answer about a saved namespace: the first names, the first of `skipped` (name -> reason), how many more there are, its bytes."""
+    most = limits.NAMES_TOLD
+    return {'names': [name[:limits.VARIABLE_NAME] for name in names[:most]], 'more_names': max(0, len(names) - most),
+            'skipped': [{'name': name[:limits.VARIABLE_NAME], 'reason': reason} for name, reason in list(skipped.items())[:most]],
+            'more_skipped': max(0, len(skipped) - most), 'bytes': size}
 
 
 def with_builtins(act):

@@ -9,7 +9,7 @@ import pickle
 import importlib
 import os
 
-from . import definitions, forking, limits, live_pickle, state_file
+from . import definitions, forking, limits, live_pickle, namespace as names, state_file
 from .forking import Skip
 from .interrupts import door
 from .requests import Refused
@@ -18,7 +18,7 @@ from time import monotonic
 
 
 def restore(namespace, path):
-    """{names[], skipped[{name, reason}], bytes}; Refused if the file is not a whole one of this format, then nothing was changed."""
+    """names.told(); Refused if the file is not a whole one of this format, then nothing was changed."""
     if not os.path.isabs(path):
         raise Refused('failed', 'cannot restore from %s: wanted an absolute path' % path)
     try:
@@ -29,7 +29,7 @@ def restore(namespace, path):
         records, end = state_file.read_records(fd, path)
         restoring = _Restoring(namespace, fd, end['skipped'])
         restoring.run(records)
-        return {'names': restoring.names, 'skipped': restoring.skipped(), 'bytes': os.fstat(fd).st_size}
+        return names.told(restoring.names, restoring.skipped, os.fstat(fd).st_size)
     except (state_file.BadState, ValueError, KeyError, OSError) as error:
         raise Refused('failed', str(error))
     finally:
@@ -41,13 +41,10 @@ class _Restoring:
     def __init__(self, namespace, fd, skipped):
         self._namespace = namespace
         self._fd = fd
-        self._skipped = dict(skipped)  # name -> reason, of those that are not saved, too
+        self.skipped = dict(skipped)  # name -> reason, of those that are not saved, too
         self._restored = {}  # name -> value, what references mean
         self._sources = {}  # saved name -> source
         self.names = []  # restored, in this order
-
-    def skipped(self):
-        return [{'name': name[:limits.VARIABLE_NAME], 'reason': reason} for name, reason in self._skipped.items()]
 
     def run(self, records):
         grouped = {name for record in records if record.meta['type'] == 'group' for name in record.meta['names']}
@@ -61,7 +58,7 @@ class _Restoring:
             elif kind == 'module':
                 self._restore(record)  # not tried in a child: it would be imported twice, and each value that needs it once more
             elif kind == 'group' or record.meta['name'] not in grouped:
-                if not any(name in self._skipped for name in _names_of(record)):
+                if not any(name in self.skipped for name in _names_of(record)):
                     pending.append(record)
         until = monotonic() + limits.SAVE_SECONDS
         while pending:
@@ -100,13 +97,13 @@ class _Restoring:
             self._skip(record, forking.describe(error))
             return
         for name in _names_of(record):
-            self._skipped.pop(name, None)
+            self.skipped.pop(name, None)
             if record.meta['type'] != 'attribute':
                 self.names.append(name)
 
     def _skip(self, record, reason):
         for name in _names_of(record):
-            self._skipped[name] = reason
+            self.skipped[name] = reason
 
     def _make(self, record):
         """Puts the values of one record into the namespace."""

@@ -24,7 +24,7 @@ _ATOMS = {type(None), bool, int, float, complex, str, bytes, types.ModuleType, t
 
 
 def save(namespace, path):
-    """{names[], skipped[{name, reason}], bytes} of the file that was written; Refused if none could be, then an older one stays."""
+    """names.told() of the file that was written; Refused if none could be, then an older one stays."""
     if not os.path.isabs(path):
         raise Refused('failed', 'cannot save to %s: wanted an absolute path' % path)
     part = path + '.part'
@@ -39,17 +39,20 @@ def save(namespace, path):
         forking.each(1, lambda _item: saved.work(last), lambda _item, *result: saved.done(last, *result), limits.END_SECONDS, limits.END_SECONDS)
         if not saved.is_whole:
             raise Refused('failed', 'cannot save to %s: %s' % (path, saved.failure))
+        state_file.read_records(fd, part)  # a value may have written to it, too
         os.rename(part, path)
         _sync_directory(os.path.dirname(path))
     except OSError as error:
         raise Refused('failed', 'cannot save to %s: %s' % (path, error.strerror))
+    except (state_file.BadState, ValueError, KeyError) as error:
+        raise Refused('failed', 'cannot save to %s: what was written is not whole: %s' % (path, error))
     finally:
         os.close(fd)
         try:
             os.unlink(part)
         except OSError:
             pass
-    return {'names': saved.names(), 'skipped': saved.skipped(), 'bytes': saved.at}
+    return names.told(saved.names(), saved.skipped, saved.at)
 
 
 def _sync_directory(directory):
@@ -74,16 +77,13 @@ class _Saving:
         self._records = 0
         self._sources = set()  # names of saved sources in the file
         self._references = {}  # saved name -> names that it refers to
-        self._skipped = {}  # name -> reason
+        self.skipped = {}  # name -> reason
         self._is_ready = False  # whether this process, a child, has its limits
         self.is_whole = False
         self.failure = None  # why the file will not be whole
 
     def names(self):
-        return [name for name, _value in self.items if name not in self._skipped]
-
-    def skipped(self):
-        return [{'name': name[:limits.VARIABLE_NAME], 'reason': reason} for name, reason in self._skipped.items()]
+        return [name for name, _value in self.items if name not in self.skipped]
 
     # In the child.
 
@@ -115,8 +115,8 @@ class _Saving:
 
     def _save(self, name, first_name, value):
         if first_name != name:
-            if first_name in self._skipped:
-                raise Skip('it is the same object as %s: %s' % (first_name, self._skipped[first_name]))
+            if first_name in self.skipped:
+                raise Skip('it is the same object as %s: %s' % (first_name, self.skipped[first_name]))
             return self._write([({'type': 'alias', 'name': name, 'of': first_name}, b'')], {name: {first_name}})
         kind = type(value)
         if kind is types.ModuleType:
@@ -230,7 +230,7 @@ class _Saving:
                 report = {'skipped': dict.fromkeys(group, forking.describe(error))}
             self._apply(report)
         self._skip_dependents()
-        end = {'type': 'end', 'records': self._records, 'crc': self._crc, 'skipped': self._skipped, 'python': sys.version.split()[0],
+        end = {'type': 'end', 'records': self._records, 'crc': self._crc, 'skipped': self.skipped, 'python': sys.version.split()[0],
                'written_at': int(wall_clock() * 1000)}
         if self.at == 0:
             end['crc'] = zlib.crc32(state_file.header())
@@ -238,7 +238,7 @@ class _Saving:
         state_file.write_at(self._fd, data, self.at)
         os.ftruncate(self._fd, self.at + len(data))
         os.fsync(self._fd)
-        return {'at': self.at + len(data), 'skipped': self._skipped, 'is_whole': True}
+        return {'at': self.at + len(data), 'skipped': self.skipped, 'is_whole': True}
 
     def _skip_dependents(self):
         """What refers to a value that is not in the file cannot be restored."""
@@ -246,9 +246,9 @@ class _Saving:
         while changed:
             changed = False
             for name, references in self._references.items():
-                missing = [one for one in references if one in self._skipped]
-                if missing and name not in self._skipped:
-                    self._skipped[name] = 'it refers to %s, which is not saved: %s' % (missing[0], self._skipped[missing[0]])
+                missing = [one for one in references if one in self.skipped]
+                if missing and name not in self.skipped:
+                    self.skipped[name] = 'it refers to %s, which is not saved: %s' % (missing[0], self.skipped[missing[0]])
                     changed = True
 
     # In both.
@@ -267,7 +267,7 @@ class _Saving:
         self._records += report.get('records', 0)
         self._sources.update(report.get('sources', ()))
         self._references.update(report.get('references', {}))
-        self._skipped.update(report.get('skipped', {}))
+        self.skipped.update(report.get('skipped', {}))
         self.failure = self.failure or report.get('failure')
         self.is_whole = report.get('is_whole', False)
 

@@ -25,4 +25,4 @@ def _save_last(namespace, state, log):
     except Refused as refusal:
         log.write('namespace-not-saved %s' % refusal)
     else:
-        log.write('namespace-saved %d names, %d skipped' % (len(saved['names']), len(saved['skipped'])))
+        log.write('namespace-saved %d names, %d skipped' % (len(saved['names']) + saved['more_names'], len(saved['skipped']) + saved['more_skipped']))
