@@ -75,6 +75,15 @@ class SavingTest(NurseryTest):
         self.assertEqual(kernel.run('x.double, isinstance(x, B), isinstance(x, A), A.seen[0] is x, A.later, y, c[Colour.RED] is B, A.size')['value'],
                          "(8, True, True, True, {'k': 1}, Point(x=1, y=Point(x=2, y=None, tags=[]), tags=['t']), True, 10)")
 
+    def test_functions_that_were_set_on_a_class_come_back(self):
+        self.kernel.run('import dataclasses\nclass A:\n    def get(self): return 1\n    def keep(self): return super().__hash__() and 4\na = A()\n'
+                        '@dataclasses.dataclass\nclass D:\n    n: int = 1')
+        kernel = self.carry('rate = 2\ndef doubled(self): return rate * 2\nA.get = doubled\nA.more = lambda self: rate\n'
+                            'A.__repr__ = lambda self: "an A"\nD.shown = doubled\nd = D(5)')
+
+        done = kernel.run('rate = 10\na.get(), a.more(), a, a.keep(), A.get is doubled, d, d.shown()')
+        self.assertEqual(done['value'], '(20, 10, an A, 4, True, D(n=5), 20)')
+
     def test_closures_lambdas_and_decorated_functions_come_back(self):
         kernel = self.carry('import functools, collections, typing\nbase = 1\ndef counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += base\n        return n\n'
                             '    def get(): return n\n    return up, get\nup, get = counter()\nup()\ntable = {"inc": lambda v: v + base}\n'

@@ -132,10 +132,19 @@ def file_of_class(kind):
     return None
 
 
-def data_of_class(value):
-    """The attributes of a class that are data: they may have been set since its definition."""
+def set_on_class(value):
+    """The attributes of a class that may have been set since its definition: data, and functions that are not of its own statement."""
     if type(value) is not type and type(value) is not abc.ABCMeta:
         return {}
     return {name: content for name, content in list(vars(value).items())
-            if not (name.startswith('__') and name.endswith('__')) and not name.startswith('_abc_') and not isinstance(content, type)
-            and not hasattr(type(content), '__get__')}
+            if (_is_foreign_function(value, content) if type(content) is types.FunctionType else _is_data(name, content))}
+
+
+def _is_data(name, content):
+    return (not (name.startswith('__') and name.endswith('__')) and not name.startswith('_abc_') and not isinstance(content, type)
+            and not hasattr(type(content), '__get__'))
+
+
+def _is_foreign_function(kind, function):
+    """Not one that a library made, as a dataclass has them: those come with the statement."""
+    return function.__code__.co_filename.startswith(CELL_PREFIX) and not function.__qualname__.startswith(kind.__qualname__ + '.')

@@ -188,7 +188,7 @@ class _Saving:
         meta = {'type': 'definition', 'name': name, 'defines': defined_name, 'file': definitions.saved_name(source), 'line': line}
         records, references = [(meta, b'')], {name: set()}
         files = {filename}
-        for attribute, content in definitions.data_of_class(value).items():
+        for attribute, content in definitions.set_on_class(value).items():
             try:
                 body, pickler = self._pickle(content, ())
             except Exception:
