@@ -14,13 +14,14 @@ namespace holdfast::core {
 
 namespace {
 
-/// The first of `all` by commas, each made by `word`, and how many more there are.
+/// The first of `all` by commas, each made by `word`, and how many more there are: those of `all` and `more` beside them.
 template <class List, class Word>
-std::string listed(List const& all, Word word) {
+std::string listed(List const& all, std::uint64_t more, Word word) {
   std::string text;
   auto const shown = std::min(all.size(), defaults::saved_names_told);
   for (std::size_t at = 0; at < shown; ++at) text += (at == 0 ? "" : ", ") + word(all[at]);
-  return all.size() > shown ? text + " and " + std::to_string(all.size() - shown) + " more" : text;
+  auto const rest = all.size() - shown + more;
+  return rest > 0 ? text + " and " + std::to_string(rest) + " more" : text;
 }
 
 template <class List>
@@ -33,9 +34,9 @@ List cut(List list) {
 
 std::string restored_in_words(link::namespace_told const& told) {
   std::string text = "the session's kernel had ended with its namespace saved; a fresh one has it again";
-  text += told.names.empty() ? ": no names" : ": " + listed(told.names, [](auto const& each) { return each; });
+  text += told.names.empty() ? ": no names" : ": " + listed(told.names, told.more_names, [](auto const& each) { return each; });
   if (!told.skipped.empty())
-    text += "; missing: " + listed(told.skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
+    text += "; missing: " + listed(told.skipped, told.more_skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
   return text;
 }
 

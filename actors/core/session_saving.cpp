@@ -86,7 +86,9 @@ void session_state::on_snapshot(stop_session_kernel const& order, std::uint64_t 
   auto const refuse = [&](error_code code, std::string const& why) {
     answer_error(order.from, {code,
                               "cannot save the namespace of kernel " + order.kernel.text + ": " + why +
-                                  "; nothing was ended, and with save false it is ended without",
+                                  (kernel_ && kernel_->row.kernel == order.kernel && !kernel_->ending
+                                       ? "; nothing was ended, and with save false it is ended without"
+                                       : "; it was ended meanwhile"),
                               {}});
   };
   if (!answer) return refuse(error_code::unreachable, answer.error().message);

@@ -35,6 +35,8 @@ tl::expected<namespace_told, std::string> namespace_of(std::string_view body) {
       told.skipped.push_back({std::move(name), item.text("reason")});
     });
     told.bytes = in.number("bytes");
+    told.more_names = in.number_or("more_names", 0);
+    told.more_skipped = in.number_or("more_skipped", 0);
     return told;
   });
 }

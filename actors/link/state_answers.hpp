@@ -17,7 +17,9 @@ namespace holdfast::link {
 struct namespace_told {
   std::vector<std::string> names;
   std::vector<storage::skipped_name> skipped;
-  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t bytes = 0;         // of the file
+  std::uint64_t more_names = 0;    // beside `names`, which are the first
+  std::uint64_t more_skipped = 0;  // beside `skipped`
 };
 tl::expected<namespace_told, std::string> namespace_of(std::string_view body);
 

@@ -27,6 +27,15 @@ TEST_CASE("of many names the text has twenty and the details a thousand") {
   CHECK(details.find("\"n1000\"") == std::string::npos);
 }
 
+TEST_CASE("names that a kernel only counted are counted with the others") {
+  link::namespace_told const told{{"x"}, {{"lock", "cannot be pickled"}}, 900, 41, 7};
+
+  auto const text = restored_in_words(told);
+
+  CHECK(text.find(": x and 41 more;") != std::string::npos);
+  CHECK(text.ends_with("missing: lock (cannot be pickled) and 7 more"));
+}
+
 TEST_CASE("the skipped of a notice are found in its details, whatever those are") {
   CHECK(skipped_in(restored_details({{}, {{"a", "b"}}, 1})) == R"([{"name":"a","reason":"b"}])");
   CHECK(skipped_in("{}") == "[]");

@@ -113,6 +113,45 @@ class StopTest(SavedCase):
         self.assertEqual(result["kernel"]["id"], kernel)
         self.assertEqual(self.daemon.run("x")["kernel"]["id"], kernel)
 
+    def test_any_number_of_names_is_saved_and_restored(self):
+        self.hibernate("for n in range(20000): globals()['v%d' % n] = n")
+
+        result = self.daemon.run("v0 + v19999")
+
+        self.assert_restored(result, "19999")
+        self.assertIn(" and 19981 more", result["notices"][0]["text"])
+        self.assertEqual(len(result["notices"][0]["details"]["names"]), 1000)
+
+    def test_a_value_that_forks_while_it_is_saved_costs_itself_only(self):
+        self.hibernate("import os\nclass Forks:\n  def __reduce__(self): os.fork(); return Forks, ()\nx = 41; forks = Forks(); y = [1]")
+
+        self.assert_restored(self.daemon.run("x, y"), "(41, [1])")
+
+    def test_a_value_that_forks_while_it_is_restored_leaves_no_process(self):
+        self.hibernate(
+            "import os\nclass Forks:\n  def __getstate__(self): return 1\n  def __setstate__(self, state): os.fork()\nx = 41; forks = Forks()"
+        )
+
+        self.assert_restored(self.daemon.run("x"), "41")
+
+        wait_until(lambda: len(self.daemon.processes()) == 3, "daemon, nursery and kernel to be alone")
+
+    def test_functions_that_were_set_on_a_class_come_back(self):
+        self.hibernate("class A:\n  def get(self): return 1\na = A()\ndef other(self): return 2\nA.get = other")
+
+        self.assert_restored(self.daemon.run("a.get()"), "2")
+
+    def test_a_stop_that_a_reset_overtakes_does_not_say_that_the_kernel_goes_on(self):
+        self.daemon.run("import time\nclass Slow:\n  def __reduce__(self): time.sleep(1.5); return Slow, ()\nslow = Slow()")
+        stopping = self.daemon.connect().send("kernel.stop", kernel=self.daemon.kernels()[0]["kernel"])
+        wait_until(lambda: "1.part" in self.state_files(), "it to save")
+
+        self.daemon.call("session.reset")
+
+        with self.assertRaises(RpcError) as refused:
+            stopping.result(30)
+        self.assertIn("ended meanwhile", refused.exception.message)
+
     def test_the_command_line_saves_unless_told_otherwise(self):
         self.daemon.run("x = 41")
         saved = self.daemon.command("kernel", self.daemon.kernels()[0]["kernel"], "--stop")
