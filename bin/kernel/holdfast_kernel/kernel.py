@@ -216,7 +216,7 @@ class Kernel:
         """Waits for events, at most that many seconds (None: for ever), and serves them; whether there were any."""
         drained = lost = False
         self._outbox.serve()
-        happened = self.poller.poll(timeout if not timeout else int(timeout * 1000) + 1)
+        happened = system.poll(self.poller, timeout)
         for fd, events in happened:
             lost = lost or events & select.POLLNVAL
             if self._link.handle(fd, events):
