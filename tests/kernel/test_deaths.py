@@ -85,7 +85,9 @@ class DeathTest(NurseryTest):
 
     def test_one_kernel_s_stubborn_rest_does_not_delay_another_s_end(self):
         stubborn, quick = self.spawn('k-1'), self.spawn('k-2')
-        stubborn.run('import subprocess\nsubprocess.Popen("trap \'\' TERM; sleep 79; sleep 79", shell=True)\nimport time; time.sleep(0.1)')
+        # It is stubborn once it has said so.
+        stubborn.run('import subprocess\nrest = subprocess.Popen("trap \'\' TERM; echo; sleep 79; sleep 79", shell=True, stdout=subprocess.PIPE)\n'
+                     'rest.stdout.readline()')
         os.kill(stubborn.pid, signal.SIGKILL)
         os.kill(quick.pid, signal.SIGKILL)
         self.assertEqual([self.nursery.wait_for('exited')['kernel'] for _ in range(2)], ['k-2', 'k-1'])
