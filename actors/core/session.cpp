@@ -60,6 +60,12 @@ bool session_state::has_cells_out() const {
   return std::any_of(cells.begin(), cells.end(), [this](auto const& each) { return is_out(each); });
 }
 
+live_cell* session_state::most_likely() {
+  auto* front = foreground();
+  if (front != nullptr && is_out(*front)) return front;
+  return has_cells_out() ? &cells.front() : nullptr;
+}
+
 void session_state::end_cells_out(cell_ending why) {
   for (auto& cell : cells)
     if (is_out(cell) && cell.ending == cell_ending::none) cell.ending = why;

@@ -168,8 +168,7 @@ void session_state::on_dead(kernel_dead told) {
   if (!take(told.left.frames)) return stall(std::move(told));
   told.left.frames.clear();
   if (waits_for_saved(told, last)) return;
-  auto* front = foreground();
-  if (front == nullptr || !is_out(*front)) front = has_cells_out() ? &cells.front() : nullptr;
+  auto* front = most_likely();
   if (front && told.left.exit)
     for (auto const& rest : std::exchange(told.left.exit->rest, {}))
       on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),

@@ -285,9 +285,8 @@ void session_state::take_done(batch& into, link::done const& frame) {
 void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
   log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", kernel_->row.kernel.text, frame.seq, why.reason);
   if (why.type != "started" && why.type != "done") return;
-  auto* cell = foreground();
-  if (cell == nullptr || !is_out(*cell)) cell = cells.empty() ? nullptr : &cells.front();
-  if (cell == nullptr || !is_out(*cell)) return;
+  auto* cell = most_likely();
+  if (cell == nullptr) return;
   auto& changed = into.of(*cell);
   if (changed.has_result()) return;
   auto& row = changed.row;

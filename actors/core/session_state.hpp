@@ -176,6 +176,8 @@ struct session_state final : session_face {
   /// The first that is not in the background, out or not; null: there is none.
   live_cell* foreground();
   bool has_cells_out() const;
+  /// Whose it is what names no cell: of those that are out the foreground one, else the oldest in the background; null: none is out.
+  live_cell* most_likely();
   /// Those that are out end for this reason when their kernel does, unless one was given already.
   void end_cells_out(cell_ending why);
 
