@@ -24,7 +24,7 @@ constexpr std::size_t page_header = 16;
 constexpr std::size_t node_header = 8;
 constexpr std::size_t depth_most = 32;             // of LMDB's own cursor
 constexpr std::uint64_t unwritten_most = 1 << 20;  // free pages at the end, which LMDB need not have written
-constexpr std::uint16_t branch_page = 1, leaf_page = 2, overflow_page = 4, meta_page = 8, kinds = 0x6f;
+constexpr std::uint16_t branch_page = 1, leaf_page = 2, overflow_page = 4, meta_page = 8;
 constexpr std::uint16_t big_data = 1, sub_tree = 2;
 constexpr std::uint16_t integer_key = 8;
 
@@ -144,7 +144,8 @@ class inspection {
     std::string page;
     if (!read(number * page_size_, page_size_, page)) return false;
     auto const head = at<header>(page, 0);
-    auto const what = head.flags & kinds;
+    // The whole word: a page marked as dirty, which no committed one is, LMDB would write in place, into a map that is read-only.
+    auto const what = head.flags;
     if (head.number != number || (what != branch_page && what != leaf_page)) return fail(name(number) + " is no page of a tree");
     if (head.lower < page_header || head.lower % 2 != 0 || head.upper < head.lower || head.upper > page_size_)
       return fail(name(number) + " has wrong bounds");
@@ -196,7 +197,7 @@ class inspection {
       return fail(name(from) + " names " + name(first) + ", which is not there");
     auto const head = at<header>(bytes, 0);
     std::uint64_t const pages = at<std::uint32_t>(bytes, 12);  // more than needed when a shorter value was put over a longer one
-    if (head.number != first || (head.flags & kinds) != overflow_page || pages < needed || of == kind::main)
+    if (head.number != first || head.flags != overflow_page || pages < needed || of == kind::main)
       return fail(name(first) + " is no value of " + std::to_string(size) + " bytes");
     if (!take(first, pages, from)) return false;
     if (of == kind::free && !read(first * page_size_, page_header + static_cast<std::size_t>(size), bytes)) return false;
