@@ -42,7 +42,8 @@ std::string fit_lines(space& left, std::vector<std::string> const& lines, std::s
   }
   for (std::size_t at = 0; at < lines.size(); ++at) {
     auto const more = "[... " + std::to_string(lines.size() - at) + " more " + std::string(what) + " left out ...]\n";
-    auto const reserved = at + 1 < lines.size() ? more.size() : 0;
+    auto const is_tight = at == 0 && limit < more.size() + 2 * least_line;  // the first line says more than how many follow
+    auto const reserved = at + 1 < lines.size() && !is_tight ? more.size() : 0;
     auto const used = block.size() + reserved + 1;
     if (at == 0 || used + std::min(lines[at].size(), 4 * least_line) <= limit) {
       block += shortened_line(lines[at], limit > used ? limit - used : limit > 0 ? limit - 1 : 0) + "\n";

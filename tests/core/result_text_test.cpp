@@ -313,6 +313,18 @@ TEST_CASE("the longest id leaves room for a first line within the least limit") 
   CHECK(text.size() <= defaults::text_limit_least);
 }
 
+TEST_CASE("within the least room the first of many losses is read before their count") {
+  auto facts = killed(lines_of(1000));
+  facts.cell = std::string(126, 'i');
+  facts.duration_ms = 56'561'600;
+  facts.notices = {{"fallback", std::string(300, 'f')}, {"evicted", std::string(300, 'e')}};
+  auto const text = result_text(facts, defaults::text_limit_least);
+
+  CHECK(first_line(text).starts_with("[state lost: kernel killed by"));
+  CHECK(contains(text, "\n[... more left out ...]\n[cell "));
+  CHECK(text.size() <= defaults::text_limit_least);
+}
+
 TEST_CASE("many notices are cut to a count") {
   auto facts = finished(lines_of(1000));
   for (auto job = 0; job < 100; ++job) facts.notices.push_back({"job_finished", "job j-" + std::to_string(job) + " has ended"});
