@@ -1,5 +1,5 @@
 // The seam to CAF 0.17: what every actor of ours needs from it and what a newer CAF will change, in one place.
-// PORT(caf-1.x): system_config, set_handlers, alarm (delayed_send) and process_watch (multiplexer internals) are what a port touches.
+// PORT(caf-1.x): system_config, set_handlers, alarm (delayed messages) and process_watch (multiplexer internals) are what a port touches.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,9 @@ class alarm {
     pending_ = when;
     ++generation_;
     auto const now = std::chrono::steady_clock::now();
-    self->delayed_send(self, when > now ? when - now : steady_time::duration::zero(), wake_up{generation_});
+    // Without a sender: a broker that has quit keeps what it finds in its mailbox, and would keep itself.
+    caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), when > now ? when - now : steady_time::duration::zero(),
+                           wake_up{generation_});
   }
   /// Whether that time has come, which takes it away; if not, `self` is woken for it.
   template <class Actor>
@@ -68,7 +70,7 @@ class alarm {
 
 /// CAF's own handlers print to stdout and end the actor: replace them all by log lines. `name` is for the log.
 template <class Actor>
-void set_handlers(Actor* self, std::string name) {
+void set_handlers(Actor* self, std::string const& name) {
   self->set_default_handler([name](caf::scheduled_actor*, caf::message_view& view) -> caf::result<caf::message> {
     log::error("unexpected-message", "{} got an unexpected message {}", name, caf::to_string(view.move_content_to_message()));
     return caf::make_error(caf::sec::unexpected_message);

@@ -208,7 +208,7 @@ result<finished_process> run_process(std::vector<std::string> const& argv, std::
 
   std::vector<std::string> variables;
   variables.reserve(env.size());
-  for (auto const& [name, value] : env) variables.push_back(name + "=" + value);
+  for (auto const& [name, value] : env) variables.push_back(fmt::format("{}={}", name, value));
   auto const pid = spawn(program, argv, variables, directory.get(), input->theirs.get(), null.get(), errors->theirs.get());
   if (!pid) return cannot_start(program, std::strerror(pid.error()));
   input->theirs.reset();

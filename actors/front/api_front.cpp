@@ -55,7 +55,8 @@ class api_front {
     if (!is_ended_) {
       is_ended_ = true;
       if (options_.on_ended) options_.on_ended(told.why);
-      self_->send(self_, gateway_ended{});
+      // Without a sender: one that finds this actor ended would keep it alive for ever.
+      caf::anon_send(caf::actor_cast<caf::actor>(self_), gateway_ended{});
       return;
     }
     // The core has answered what it took: what is still open never ran. Its callers see their callbacks go.
