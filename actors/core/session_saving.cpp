@@ -207,8 +207,10 @@ void session_state::erase_saved(std::optional<storage::notice_record> notice) {
 
 void session_state::on_saved_erased(std::optional<storage::failure> const& problem) {
   saved.now = step::none;
+  // Whoever resets a kernel hears of its end; the others waited for this, whether or not a cell has brought a kernel meanwhile.
+  auto const waiting = kernel_ && kernel_->ending == end_reason::reset ? std::vector<reply_to>{} : std::exchange(reset_waiters, {});
   if (problem) {
-    for (auto const& to : std::exchange(reset_waiters, {})) answer_error(to, from_storage(*problem));
+    for (auto const& to : waiting) answer_error(to, from_storage(*problem));
     return try_again_later();
   }
   (void)failpoint(failpoint_id::core_after_restored_recorded);
@@ -220,8 +222,7 @@ void session_state::on_saved_erased(std::optional<storage::failure> const& probl
   auto const file = shared->path(state_path(row_.number));
   std::filesystem::rename(file, file + ".done", ignored);
   self->send(shared->files, remove_tree{file + ".done"});
-  if (!kernel_)
-    for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
+  for (auto const& to : waiting) answer_text(to, row());
   advance();
 }
 

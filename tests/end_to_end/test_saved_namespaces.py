@@ -208,6 +208,16 @@ class WakingTest(SavedCase):
         self.assertEqual((result["error"]["name"], result["kernel"]["reason"], result["notices"]), ("NameError", "reset", []))
         wait_until(lambda: self.state_files() == [], "the file to be gone")
 
+    def test_a_reset_that_a_cell_overtakes_is_answered_and_the_cell_meets_no_name(self):
+        self.hibernate()
+        client = self.daemon.connect()
+
+        reset = client.send("session.reset")
+        result = client.run("x")
+
+        self.assertEqual((result["error"]["name"], result["kernel"]["reason"]), ("NameError", "reset"))
+        self.assertEqual(reset.result()["saved_bytes"], 0)
+
     def test_a_cell_that_asks_for_a_reset_gets_an_empty_kernel(self):
         self.hibernate()
 
