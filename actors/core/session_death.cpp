@@ -188,7 +188,7 @@ void session_state::on_dead(kernel_dead told) {
     is_final = is_final || storage::is_final(row.status);
   }
   // What is told of it as living would be untrue now.
-  auto const is_told = [&](auto const& each) { return is_final || each.kind == "reattached"; };
+  auto const is_told = [&](auto const& each) { return is_final || each.kind == "reattached" || each.kind == "restored"; };
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});

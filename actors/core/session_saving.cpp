@@ -137,7 +137,8 @@ void session_state::on_saved_recorded(std::optional<storage::failure> const& pro
 }
 
 bool session_state::waits_for_saved(kernel_dead& told, storage::unix_ms last_ran) {
-  if (saved.now == step::recording) {
+  // What is on its way to `disk` decides whether anything is lost with it.
+  if (saved.now == step::recording || saved.now == step::erasing) {
     saved.ended = std::move(told);
     return true;
   }
@@ -209,9 +210,10 @@ void session_state::on_saved_erased(std::optional<storage::failure> const& probl
   saved.now = step::none;
   // Whoever resets a kernel hears of its end; the others waited for this, whether or not a cell has brought a kernel meanwhile.
   auto const waiting = kernel_ && kernel_->ending == end_reason::reset ? std::vector<reply_to>{} : std::exchange(reset_waiters, {});
+  auto ended = std::exchange(saved.ended, std::nullopt);
   if (problem) {
     for (auto const& to : waiting) answer_error(to, from_storage(*problem));
-    return try_again_later();
+    return ended ? on_dead(std::move(*ended)) : try_again_later();  // the file still counts: the next kernel restores it
   }
   (void)failpoint(failpoint_id::core_after_restored_recorded);
   saved.row.reset();
@@ -223,6 +225,7 @@ void session_state::on_saved_erased(std::optional<storage::failure> const& probl
   std::filesystem::rename(file, file + ".done", ignored);
   self->send(shared->files, remove_tree{file + ".done"});
   for (auto const& to : waiting) answer_text(to, row());
+  if (ended) return on_dead(std::move(*ended));
   advance();
 }
 

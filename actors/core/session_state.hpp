@@ -68,7 +68,7 @@ struct saved_namespace {
   std::optional<storage::saved_record> row;  // as `disk` has it; while it is there no cell is sent to a kernel
   step now = step::none;
   storage::saved_record coming;                  // while recording: what row will be
-  std::optional<kernel_dead> ended;              // while recording: the kernel's end, looked at again once that is done
+  std::optional<kernel_dead> ended;              // while recording or erasing: the kernel's end, looked at again once that is done
   std::optional<storage::notice_record> notice;  // while erasing: recorded with it
   std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
 };
@@ -275,7 +275,8 @@ struct session_state final : session_face {
   void on_snapshot(stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer);
   void record_saved(storage::saved_record row);
   void on_saved_recorded(std::optional<storage::failure> const& problem);
-  /// True: its end is looked at again once the namespace that it saved at its end is recorded. `last_ran`: the end of its last cell.
+  /// True: its end is looked at again once it is recorded, or not, where the namespace is now: in the file that it saved at its end, or no
+  /// more in one that was restored. `last_ran`: the end of its last cell.
   bool waits_for_saved(kernel_dead& told, storage::unix_ms last_ran);
   storage::unix_ms last_ran(kernel_dead const& told) const;
   void restore_saved();

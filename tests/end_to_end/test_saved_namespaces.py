@@ -285,5 +285,25 @@ class WakingTest(SavedCase):
 
         self.assertEqual((result["error"]["name"], result["kernel"]["state_lost"]), ("NameError", True), result)
 
+    def test_a_kernel_that_dies_while_its_restored_namespace_is_recorded_is_told_as_a_loss(self):
+        self.hibernate()
+        self.daemon.restart(
+            HOLDFAST_FAILPOINTS="core.before_restored_recorded=delay(1);storage.disk.before_commit=delay(1500)",
+            HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log),
+        )
+        pending = self.daemon.connect().send("run", code="x", text_limit=2000)
+        wait_until(lambda: "core.before_restored_recorded" in self.daemon.fired_failpoints(), "it to be restored", 20)
+
+        processes.end_all(self.daemon.kernel_identities())
+        result = pending.result()
+
+        self.assertEqual(result["error"]["name"], "NameError", result)
+        kernel = result["kernel"]
+        self.assertEqual((kernel["reason"], kernel["restored"], kernel["state_lost"], kernel["skipped"]), ("died", False, True, []))
+        self.assertEqual(self.notice_kinds(result), ["restarted", "state_lost"])
+        self.assertNotIn("restored", result["text"])
+        self.assertEqual(self.session()["saved_bytes"], 0)
+
+
 if __name__ == "__main__":
     unittest.main()
