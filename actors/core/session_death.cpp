@@ -89,7 +89,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   }
   if (fork_asked) {  // the clone: without it there is no such session
     answer_fork({error_code::cannot_fork, "cannot fork into session " + row_.key.session + ": " + told.problem.message, {}});
-    closing = true;
+    begin_close();
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
   for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, view->to_json());

@@ -95,6 +95,13 @@ void session_state::on_stop(stop_session_kernel const& order) {
 void session_state::on_close(reply_to from) {
   close_waiters.push_back(std::move(from));
   if (closing) return;
+  begin_close();
+  if (kernel_) return end_kernel_for(end_reason::close, end_kernel::how::kill);
+  on_close_ready();
+}
+
+/// Nothing is accepted any more, what waits is refused, what is queued ends without having started.
+void session_state::begin_close() {
   closing = true;
   while (!arrivals.empty()) refuse_front(being_closed(row_.key));
   for (std::size_t at = 0; at < cells.size();) {
@@ -103,8 +110,6 @@ void session_state::on_close(reply_to from) {
     else if (!end_queued(cells[at], storage::cell_status::interrupted, {}))
       ++at;
   }
-  if (kernel_) return end_kernel_for(end_reason::close, end_kernel::how::kill);
-  on_close_ready();
 }
 
 /// Nothing runs any more: the records go, disk first, so that a crash in between leaves a session that says so.

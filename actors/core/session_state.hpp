@@ -256,6 +256,7 @@ struct session_state final : session_face {
   void on_interrupt(reply_to from, interrupt_cell const& what);
   void on_reset(reply_to from);
   void on_close(reply_to from);
+  void begin_close();
   void on_stop(stop_session_kernel const& order);
   void end_kernel_for(end_reason reason, end_kernel::how way);
   void on_close_ready();

@@ -183,6 +183,34 @@ class ForkTest(ForkCase):
         self.assert_ok(self.daemon.run("len(data)", session="b"), str(100 << 20))
 
 
+class LostCloneTest(ForkCase):
+    def test_cells_for_a_copy_that_never_came_up_are_answered_and_there_is_no_such_session(self):
+        self.daemon.restart(
+            HOLDFAST_FAILPOINTS="core.before_clone_recorded=delay(2000)", HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log)
+        )
+        original = self.daemon.run("x = 41")["kernel"]["pid"]
+        client = self.daemon.connect()
+        fork = client.send("session.fork", into="b")
+        wait_until(self.daemon.fired_failpoints, "the clone to be there")
+        nurseries = {identity.pid for identity in self.daemon.nurseries()}
+        born = [each for each in self.daemon.processes() if processes.parent_of(each.pid) in nurseries]
+
+        processes.end_all([each for each in born if each.pid != original])
+        pending = [client.send("run", code="x", session="b", cell=f"c{number}") for number in range(3)]
+
+        with self.assertRaises(RpcError) as refused:
+            fork.result()
+        self.assertEqual(refused.exception.code, 1013, refused.exception.message)
+        for each in pending:
+            with self.subTest(each.id):
+                try:
+                    self.assertEqual((each.result()["status"], each.result()["started_at"]), ("interrupted", None))
+                except RpcError as problem:
+                    self.assertEqual((problem.code, problem.data["retry"]), (1012, True))
+        wait_until(lambda: self.names() == ["default"], "the session that was to be the copy to be gone")
+        self.assert_ok(self.daemon.run("x"), "41")
+
+
 class HibernatedForkTest(SavedCase):
     def test_a_hibernated_session_gives_a_hibernated_one_and_each_wakes_on_its_own(self):
         self.hibernate(FILL)
