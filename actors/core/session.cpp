@@ -125,7 +125,6 @@ void session_state::load(std::optional<storage::link_record> link) {
   for (auto& cell : cells) {
     if (!is_out(cell)) continue;
     kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
-    cell.sent = cell.row.background;
     set_overdue(cell);
   }
   advance();

@@ -300,8 +300,12 @@ void session_state::try_again_later() {
 
 /// Hands the foreground cell to an attached kernel that does not have it yet.
 void session_state::dispatch() {
+  if (!kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down || !may_send()) return;
+  // Those that an earlier incarnation left in the background are there; an end asked for before the kernel was attached is told now.
+  for (auto& cell : cells)
+    if (cell.row.background && !std::exchange(cell.sent, true) && cell.ending == cell_ending::interrupt) send_interrupt(cell);
   auto* const first = foreground();
-  if (first == nullptr || !kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down || !may_send()) return;
+  if (first == nullptr) return;
   auto& front = *first;
   if (front.sent || front.awaits_disk) return;
   auto& link = kernel_->row;

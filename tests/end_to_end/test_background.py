@@ -1,7 +1,9 @@
 """Cells that await go to the background after their time there; later cells run meanwhile, and each has its one result."""
 
+import signal
 import unittest
 
+from holdfast_test import processes
 from holdfast_test.cases import DaemonCase, SharedDaemonCase
 from holdfast_test.client import RpcError
 
@@ -122,6 +124,23 @@ class BackgroundOverDeathsTest(DaemonCase):
         result = self.daemon.call("cell.wait", cell="behind")
         self.assert_ok(result, "'late'")
         self.assertEqual(result["stdout"], "waits\nwent\n")
+
+    def test_an_interrupt_before_its_kernel_is_attached_again_reaches_it_and_only_it(self):
+        self.start_gated()
+        other, _later = self.daemon.start_cell("import time\nprint('later', flush=True)\ntime.sleep(1)\n'whole'", "later")
+        other.wait_streamed("later", "later")
+        kernel = processes.identify(self.daemon.kernels()[0]["pid"])
+        processes.send_signal(kernel, signal.SIGSTOP)
+        self.daemon.restart(crash=True)
+
+        pending = self.daemon.connect().send("cell.interrupt", cell="behind")
+        rows = {row["cell"]: row["status"] for row in self.daemon.call("cell.list")["items"]}
+        processes.send_signal(kernel, signal.SIGCONT)
+        result = pending.result()
+
+        self.assertEqual((rows["behind"], rows["later"]), ("running", "running"))
+        self.assertEqual((result["status"], result["stdout"]), ("interrupted", "waits\n"), result)
+        self.assert_ok(self.daemon.call("cell.wait", cell="later"), "'whole'")
 
     def test_one_that_ends_while_the_daemon_is_down_has_its_result(self):
         self.daemon.start_cell("import asyncio\nawait asyncio.sleep(0.7)\nprint('done', flush=True)\n'whole'", "behind", background_after_ms=1)
