@@ -234,7 +234,7 @@ class inspection {
 }  // namespace
 
 result<void> check_image(std::filesystem::path const& file) {
-  int const descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  int const descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return tl::unexpected(failure_of(errno, "cannot open", file));
   struct ::stat status {};
   if (::fstat(descriptor, &status) != 0) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <sstream>
 
 #include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
+#include "actors/link/image_file.hpp"
 #include "actors/link/json_writer.hpp"
 
 namespace holdfast::core {
@@ -16,11 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 std::optional<link::display> read_file(fs::path const& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto parsed = link::parse_from_kernel(std::move(text).str());
+  auto text = link::read_image(path, defaults::frame_limit, "display");
+  if (!text) return std::nullopt;
+  auto parsed = link::parse_from_kernel(std::move(*text));
   if (!parsed) return std::nullopt;
   auto* found = std::get_if<link::display>(&*parsed);
   return found ? std::optional(std::move(*found)) : std::nullopt;

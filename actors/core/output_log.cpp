@@ -24,6 +24,11 @@ struct record_header {
 };
 static_assert(sizeof(record_header) == 16);
 
+/// A pipe that was put in the file's place holds nobody up; it reads as empty.
+unique_fd open_to_read(std::filesystem::path const& file) {
+  return unique_fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 /// Reads of a file that go mostly forward. Small ones share a system call: a cell that flushes every line leaves 100,000 records.
 class forward_reader {
  public:
@@ -92,7 +97,7 @@ char const* to_string(link::output_stream which) { return which == link::output_
 void output_log::load_end() {
   if (end_) return;
   end_ = 0;
-  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  auto const file = open_to_read(file_);
   if (!file) return;
   forward_reader reader(file.get());
   file_bytes_ = for_each_record(reader, [&](record_header const& header, std::uint64_t) {
@@ -126,7 +131,7 @@ bool output_log::open_for_append() {
   if (fd_) return true;
   load_end();
   (void)make_private_directory(file_.parent_path());
-  fd_ = unique_fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  fd_ = unique_fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   // A torn record of an earlier incarnation must not swallow the next one.
   return fd_ && ::ftruncate(fd_.get(), static_cast<off_t>(file_bytes_)) == 0;
 }
@@ -165,7 +170,7 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
   output_page page;
   page.next_offset = offset;
   std::size_t written = 0;  // about, of the page as JSON
-  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  auto const file = open_to_read(file_);
   if (!file) return page;
   forward_reader reader(file.get());
   for_each_record(reader, [&](record_header const& header, std::uint64_t position) {
@@ -198,7 +203,7 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
 link::captured output_log::summarize(link::output_stream which) {
   link::captured summary;
   std::string all;  // at most kept_ bytes
-  unique_fd file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+  auto const file = open_to_read(file_);
   if (!file) return summary;
   forward_reader reader(file.get());
   for_each_record(reader, [&](record_header const& header, std::uint64_t position) {

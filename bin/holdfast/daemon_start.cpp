@@ -49,7 +49,7 @@ result<start_plan> make_plan(std::filesystem::path const& home) {
   }
   plan.env.push_back(nullptr);
   plan.null = unique_fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  plan.log = unique_fd(::open(log_of(home).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  plan.log = unique_fd(::open(log_of(home).c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   if (!plan.null || !plan.log) {
     return fail(error_code::unreachable, "cannot start the daemon: opening " + log_of(home).string() + ": " + std::strerror(errno));
   }
