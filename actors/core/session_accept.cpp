@@ -258,8 +258,9 @@ void session_state::take_settings(run_cell const& what, storage::changes& unit) 
 void session_state::start_kernel() {
   if (shared->shutting_down || closing) return;
   if (!kernel_) {
-    // The first arrival says how; its settings are recorded with it when it is accepted.
+    // The first arrival says how. Its settings are recorded with the link: taken back if that kernel does not start.
     storage::changes unit;
+    auto before = row_;
     if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit);
     storage::link_record link;
     link.kernel = kernel_id("k-" + make_ulid());
@@ -280,11 +281,13 @@ void session_state::start_kernel() {
       committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
     }
     if (!committed) {
+      row_ = std::move(before);
       while (!arrivals.empty()) refuse_front(committed.error());
       if (!cells.empty()) try_again_later();
       return;
     }
     kernel_ = session_kernel{{}, std::move(link), {}, false, {}};
+    kernel_->row_before = std::move(before);
   }
   env::spawn_kernel request{
       {},       kernel_->row.kernel,    kernel_->row.token,     kernel_->row.directory, kernel_->row.asked_python,

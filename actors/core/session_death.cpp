@@ -43,12 +43,25 @@ void session_state::add_notice(storage::notice_record notice) {
   notices.push_back(std::move(notice));
 }
 
+/// Nothing ran in it: the next kernel is what it would have been, and settings that came with a run that was never accepted are forgotten.
+storage::session_record session_state::row_after_failed_start() const {
+  auto next = row_;
+  if (kernel_->row.state == storage::link_state::live) next.fresh_reason = saved.row ? "died" : kernel_->row.reason;
+  if (auto const& before = kernel_->row_before; before && cells.empty()) {
+    next.python = before->python;
+    next.cwd = before->cwd;
+    next.variables = before->variables;
+  }
+  return next;
+}
+
 /// Nothing ran in it: those who wait for acceptance are refused. Cells that were accepted for an earlier kernel get another try, three at
 /// most, then end as an error.
 void session_state::on_start_failed(kernel_start_failed const& told) {
   if (!kernel_ || kernel_->row.kernel != told.kernel) return;
   log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
-  storage::changes unit{storage::erase_link{told.kernel}};
+  auto next = row_after_failed_start();
+  storage::changes unit{storage::erase_link{told.kernel}, storage::put_session{next}};
   std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
     // Another interpreter may start well: only what wanted this one has had its try.
@@ -75,6 +88,8 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(told);
+  row_ = std::move(next);
+  shared->move_later(row_.number);
   publish("refused", "{\"reason\":\"start_failed\"}");
   self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
   auto const view = kernel();

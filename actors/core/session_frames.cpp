@@ -34,7 +34,9 @@ void session_state::on_live(kernel_live const& told) {
   next.python = link.asked_python;  // it runs: what names none gets it from now on
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
-  if (link.reason == "died") {
+  // One is enough, however many kernels die before one has a cell.
+  auto const is_told = std::any_of(notices.begin(), notices.end(), [](auto const& each) { return each.kind == "state_lost"; });
+  if (link.reason == "died" && !is_told) {
     notice = make_notice(
         "state_lost",
         "a fresh kernel was started and is empty: variables and imports of the earlier one are gone; define them again", {});

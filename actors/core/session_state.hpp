@@ -81,6 +81,8 @@ struct session_kernel {
   bool attached = false;
   std::optional<end_reason> ending;  // ordered to end: it gets no more cells
   bool was_tried = false;            // in this incarnation: it was attached, or could not be
+  /// The session's row as it was before it took over what the run that this kernel is started for asks of it; none: found in the records.
+  std::optional<storage::session_record> row_before = {};
 };
 
 /// What a kernel told and the store may not take.
@@ -241,6 +243,7 @@ struct session_state final : session_face {
   void answer_job_waiters(steady_time until);
 
   // session_death.cpp
+  storage::session_record row_after_failed_start() const;
   void on_start_failed(kernel_start_failed const& told);
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);

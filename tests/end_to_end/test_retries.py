@@ -111,6 +111,14 @@ class OtherPythonTest(DaemonCase):
             self.daemon.run("1", python="/no/such/python3", session="new")
         self.assert_ok(self.daemon.run("1", session="new"), "1")
 
+    def test_settings_of_a_run_that_was_refused_are_not_the_session_s(self):
+        with self.assertRaises(RpcError) as refused:
+            self.daemon.run("1", cwd="/no/such/directory", env={"COLOUR": "blue"})
+
+        self.assertEqual(refused.exception.code, 1007)
+        self.assertIn("/no/such/directory", refused.exception.message)
+        self.assert_ok(self.daemon.run("import os\n'COLOUR' in os.environ"), "False")
+
     def test_one_that_does_not_run_is_not_what_the_session_has_from_then_on(self):
         before = self.daemon.run("import sys\nsys.executable")["value"]
 
@@ -223,3 +231,33 @@ class EventsTest(DaemonCase):
         self.assertEqual(answer["missed"], 0)
         accepted = client.wait_notification("event", where=lambda params: params["kind"] == "cell_accepted")
         self.assertEqual(accepted["details"]["cell"], "after")
+
+
+class DyingStartTest(DaemonCase):
+    """Every kernel dies before its hello, until the daemon is started without that."""
+
+    def fail_to_start(self):
+        self.daemon.restart(HOLDFAST_FAILPOINTS="kernel.before_hello_sent=kill")
+        try:
+            self.assertEqual(self.daemon.run("1")["error"]["name"], "start_failed")
+        except RpcError as refused:  # none lived long enough for the cell to be accepted
+            self.assertEqual(refused.code, 1007)
+        self.daemon.restart()
+
+    def test_kernels_that_never_had_a_cell_lost_no_state(self):
+        self.fail_to_start()
+
+        result = self.daemon.run("1")
+
+        self.assert_ok(result, "1")
+        self.assertEqual((result["kernel"]["reason"], result["kernel"]["state_lost"], result["notices"]), ("first", False, []))
+
+    def test_a_loss_is_told_once_however_many_kernels_die_before_the_next_cell(self):
+        self.daemon.run("x = 1")
+        processes.end_all(self.daemon.kernel_identities())
+        self.fail_to_start()
+
+        result = self.daemon.run("1")
+
+        self.assertEqual((result["kernel"]["reason"], result["kernel"]["state_lost"]), ("died", True))
+        self.assertEqual(self.notice_kinds(result), ["restarted", "state_lost"])
