@@ -84,6 +84,15 @@ class Descriptors:
             return name, self.directory_fd
         return '%s/%s' % (self._directory, name), None
 
+    def listen_again(self, link):
+        """Makes the socket's file again if it was removed. Between cells only: for a moment it sets the process's umask."""
+        if system.identity(self.directory_fd) != self._directory_identity:
+            return
+        listener = sockets.made_again(self.directory_fd, 'kernel.sock')
+        if listener is not None:
+            link.replace_listener(system.place_socket(listener.detach()))
+            self._log.write('socket-removed kernel.sock: made again')
+
     def directory_is_gone(self):
         """Whether the run directory was removed (a moved one was not)."""
         try:

@@ -253,6 +253,7 @@ class Kernel:
         left = self._detached_since + self._grace - now
         if self._descriptors.directory_is_gone():
             self._end(0, 'its run directory was removed')
+        self._descriptors.listen_again(self._link)
         if left <= 0 and self._jobs.hold_kernel():
             left = limits.DETACHED_CHECK
         if left <= 0:

@@ -15,7 +15,7 @@ OUTPUT_WINDOW = 1024 * 1024  # unacked bytes from which on no further output fra
 PENDING_CONNECTIONS = 16
 PENDING_SECONDS = 2.0
 BACKLOG = 16
-DETACHED_CHECK = 1.0  # how often a kernel with nothing attached looks at its grace and its run directory
+DETACHED_CHECK = 1.0  # how often a kernel or nursery with nothing attached looks at its grace, its directory and its socket
 
 GRACE_MARGIN = 5.0  # after its grace: a kernel that has not ended itself by then is probed
 PROBE_SECONDS = 5.0  # for its answer

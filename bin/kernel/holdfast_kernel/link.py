@@ -329,9 +329,9 @@ class Link:
         return system.identity(self.listener_fd) == self._listener_identity
 
     def replace_listener(self, listener):
-        """Takes another listening socket for one whose descriptor was closed."""
+        """Takes another listening socket for one whose descriptor was closed, or whose file was removed."""
         self._unregister(self.listener_fd)
-        self._listener.detach()
+        self._forget_listener()
         self.use_listener(listener)
 
     def stop_listening(self):
@@ -344,6 +344,9 @@ class Link:
         self._attached = None
         for peer in peers:
             _close_if_own(peer)
+        self._forget_listener()
+
+    def _forget_listener(self):
         if self.listener_is_own():
             self._listener.close()
         else:

@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-from . import adoption, failpoints, frames, limits, pipe_readers, spawning, system
+from . import adoption, failpoints, frames, limits, pipe_readers, sockets, spawning, system
 from .oom import OomCounter
 from .overdue import Overdue
 from .reaper import Ending, exit_record, write_exit
@@ -55,7 +55,17 @@ class Nursery:
                 else:
                     link.handle(fd, events)
             self._advance_endings()
+            self._listen_again()
             link.flush()
+
+    def _listen_again(self):
+        """Makes the socket's file again if it was removed: no kernel could be forked any more."""
+        if self._link.is_attached:
+            return
+        listener = sockets.made_again(self._directory, 'nursery.sock')
+        if listener is not None:
+            self._link.replace_listener(listener)
+            self._log.write('socket-removed nursery.sock: made again')
 
     def _is_finished(self):
         if self._children:
@@ -83,6 +93,8 @@ class Nursery:
         timeouts = [self._link.expire(now), self._overdue.look(self._alive(), self._detached_since)]
         if self._endings:
             timeouts.append(limits.LADDER_TICK)
+        if not self._link.is_attached:
+            timeouts.append(limits.DETACHED_CHECK)
         if self._idle_since is not None:
             timeouts.append(max(0.0, self._idle_since + self._idle_limit - now) + 0.001)
         return min((timeout for timeout in timeouts if timeout is not None), default=None)

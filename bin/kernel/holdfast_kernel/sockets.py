@@ -38,6 +38,20 @@ def listen(directory, name, replace=False):
     return listener
 
 
+def made_again(directory_fd, name):
+    """A new listening socket where the file of the old one, and nothing else, was removed: nobody could attach there; else None."""
+    try:
+        os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        try:
+            return listen('/proc/self/fd/%d' % directory_fd, name)
+        except OSError:
+            pass  # the directory was removed as well, or has no room: looked at again
+    except OSError:
+        pass
+    return None
+
+
 def peer_is_trusted(connection):
     """Whether the peer runs as this user or as root."""
     try:
