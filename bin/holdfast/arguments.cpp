@@ -206,7 +206,8 @@ void parser::add_list_commands() {
       ->allow_extra_args(false)
       ->check(one_of(front::event_kinds()));
   c->add_option("--since", events.since, "only those after this number")->type_name("SEQ")->check(whole_number(0, largest_seq));
-  c->add_flag("-f,--follow", events.follow, "go on; with --json one document a line");
+  c->add_flag("-f,--follow", events.follow,
+              "show what happens from now on, with --since from there on; with --json one document a line");
 }
 
 void parser::add_service_commands() {

@@ -16,11 +16,14 @@ namespace {
 
 /// The daemon's advice names methods of its protocol; here the commands for them are known.
 std::string in_commands(std::string text) {
-  constexpr std::pair<std::string_view, std::string_view> names[] = {{", cell.get shows it", ": holdfast cell CELL"},
-                                                                     {"; cell.list ", "; holdfast cells "},
-                                                                     {"; job.list ", "; holdfast jobs "},
-                                                                     {"; kernel.list ", "; holdfast kernels "},
-                                                                     {"; session.list ", "; holdfast sessions "}};
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {", cell.get shows it", ": holdfast cell CELL"},
+      {", and with save false it is ended without", ", and with --no-save it is ended without"},
+      {"; name one that is there with python", "; name one with --python"},
+      {"; cell.list ", "; holdfast cells "},
+      {"; job.list ", "; holdfast jobs "},
+      {"; kernel.list ", "; holdfast kernels "},
+      {"; session.list ", "; holdfast sessions "}};
   for (auto const& [method, command] : names)
     if (auto const at = text.find(method); at != text.npos) text.replace(at, method.size(), command);
   return text;

@@ -34,7 +34,8 @@ inline constexpr std::string_view run_examples =
     "  holdfast run --cell build-7 -f build.py                   run twice, it runs once\n"
     "  holdfast run -- -1                                        code that begins with a dash\n"
     "\n"
-    "The cell's stdout and stderr come while it runs; the value of a last expression and then an exception follow.\n"
+    "The cell's stdout and stderr come while it runs; the value of a last expression and then, on stderr, what it displayed\n"
+    "and an exception follow.\n"
     "The first ^C interrupts the cell; the second stops waiting for it and says how to come back. When the daemon dies,\n"
     "run starts it again and goes on where the output was; when it is stopped, run says how to come back (exit code 6).\n";
 
@@ -100,6 +101,7 @@ inline constexpr std::string_view status_examples =
 inline constexpr std::string_view stop_examples =
     "  holdfast stop\n"
     "\n"
-    "A kernel that lives on is ended by holdfast kernel KERNEL --stop, or with its session by holdfast close SESSION.\n";
+    "A kernel that lives on ends an hour later (grace_seconds) unless a daemon runs again. To end it at once, before the stop:\n"
+    "holdfast kernel KERNEL --stop, or with its session holdfast close SESSION.\n";
 
 }  // namespace holdfast::cli::help

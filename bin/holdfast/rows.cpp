@@ -179,8 +179,8 @@ facts cell_facts(boost::json::object const& result) {
               {"finished", instant(result, "finished_at")}};
   if (!text(result, "started_at").empty()) known.emplace_back("duration", duration(result, "duration_ms"));
   if (auto const* kernel = object_in(result, "kernel")) {
-    known.emplace_back(
-        "kernel", fmt::format("{} pid {}, started as {}", word(*kernel, "id"), number(*kernel, "pid"), word(*kernel, "reason")));
+    known.emplace_back("kernel",
+                       fmt::format("{} pid {} ({})", word(*kernel, "id"), number(*kernel, "pid"), word(*kernel, "reason")));
   }
   known.emplace_back("stdout", bytes(result, "stdout_bytes"));
   known.emplace_back("stderr", bytes(result, "stderr_bytes"));

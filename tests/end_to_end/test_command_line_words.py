@@ -104,5 +104,13 @@ class EncodingTest(CommandCase):
         self.assert_refused(self.holdfast("run", "1", environment={"PATH": b"/usr/bin:/caf\xe9"}), "PATH")
 
 
+class AdviceTest(CommandCase):
+    def test_advice_of_the_daemon_names_options_of_the_command_line(self):
+        refused = self.holdfast("run", "-s", "s1", "--python", "/no/python", "1")
+
+        self.assert_exit(refused, 4)
+        self.assertEqual(refused.stderr, "holdfast: cannot find the interpreter /no/python; name one with --python\n")
+
+
 if __name__ == "__main__":
     unittest.main()
