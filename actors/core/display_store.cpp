@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <optional>
 
 #include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
@@ -24,23 +25,41 @@ std::optional<link::display> read_file(fs::path const& path) {
   return found ? std::optional(std::move(*found)) : std::nullopt;
 }
 
-/// Text in the protocol; all other types are base64.
+/// Text in the protocol; all other types are base64. displays.py counts by the same rule.
 bool is_text(std::string_view mime) {
-  constexpr std::array<std::string_view, 4> others = {"image/svg+xml", "application/json", "application/javascript",
-                                                      "application/xml"};
-  return mime.starts_with("text/") || std::find(others.begin(), others.end(), mime) != others.end();
+  constexpr std::array<std::string_view, 3> others = {"application/json", "application/javascript", "application/xml"};
+  return mime.starts_with("text/") || mime.ends_with("+json") || mime.ends_with("+xml") ||
+         std::find(others.begin(), others.end(), mime) != others.end();
 }
 
-/// Moves the parts that `is_kept` does not want from data to omitted.
-template <class Kept>
-void leave_out(link::display& shown, Kept is_kept) {
-  std::vector<link::display::part> kept;
+/// None: it is not base64.
+std::optional<std::uint64_t> decoded_bytes(std::string_view data) {
+  std::uint64_t digits = 0, padding = 0;
+  for (auto const each : data) {
+    if (each == '\r' || each == '\n') continue;
+    if (each == '=') {
+      ++padding;
+      continue;
+    }
+    auto const is_digit =
+        (each >= 'A' && each <= 'Z') || (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') || each == '+' || each == '/';
+    if (!is_digit || padding > 0) return std::nullopt;
+    ++digits;
+  }
+  if (padding > 2 || (digits + padding) % 4 != 0) return std::nullopt;
+  return digits * 3 / 4;
+}
+
+/// Moves the parts that `is_shown` does not want from data to omitted.
+template <class Shown>
+void leave_out(link::display& shown, bool is_written, Shown is_shown) {
+  std::vector<link::display::part> left;
   for (auto& part : shown.data)
-    if (is_kept(part))
-      kept.push_back(std::move(part));
+    if (is_shown(part))
+      left.push_back(std::move(part));
     else
-      shown.omitted.push_back({part.mime, payload_bytes(part.mime, part.data)});
-  shown.data = std::move(kept);
+      shown.omitted.push_back({part.mime, payload_bytes(part.mime, part.data), is_written});
+  shown.data = std::move(left);
 }
 
 }  // namespace
@@ -49,8 +68,7 @@ fs::path display_file(fs::path const& directory, std::uint64_t index) { return d
 
 std::uint64_t payload_bytes(std::string_view mime, std::string_view data) {
   if (is_text(mime)) return data.size();
-  auto const padding = data.ends_with("==") ? 2u : data.ends_with("=") ? 1u : 0u;
-  return data.size() / 4 * 3 - (data.size() >= 4 ? padding : 0);
+  return decoded_bytes(data).value_or(data.size());  // a cell may give any text under any type
 }
 
 bool display_store::keep(link::display shown) {
@@ -72,7 +90,7 @@ bool display_store::keep(link::display shown) {
 void display_store::take(link::display shown, bool is_written) {
   auto& kept = kept_[shown.index];
   for (auto const& part : kept.data) room_ += link::json_string_bytes(part.data);  // of the same one, which came before
-  leave_out(shown, [&](auto const& part) {
+  leave_out(shown, is_written, [&](auto const& part) {
     auto const bytes = link::json_string_bytes(part.data);
     if (!is_written || bytes > std::min(defaults::inline_display, room_)) return false;
     room_ -= bytes;
@@ -129,7 +147,7 @@ std::string display_json(link::display const& shown) {
   out.number("index", shown.index).flag("main", shown.is_main).number("offset", shown.offset).json("data", data);
   out.json("metadata", shown.metadata.empty() ? "{}" : shown.metadata);
   out.json("omitted", link::json_list(shown.omitted, [](link::display::left_out const& each) {
-             return link::json_writer{}.text("mime", each.mime).number("bytes", each.bytes).take();
+             return link::json_writer{}.text("mime", each.mime).number("bytes", each.bytes).flag("kept", each.is_kept).take();
            }));
   return out.take();
 }

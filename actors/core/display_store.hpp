@@ -46,7 +46,7 @@ result<std::string> display_data(std::filesystem::path const& directory, std::ui
 /// A display as results and notifications show it: index, main, offset, data, metadata, omitted.
 std::string display_json(link::display const& shown);
 
-/// Bytes of what `data` of that type stands for: base64 counts decoded.
+/// Bytes of what `data` of that type stands for: base64 of a binary type counts decoded.
 std::uint64_t payload_bytes(std::string_view mime, std::string_view data);
 
 }  // namespace holdfast::core

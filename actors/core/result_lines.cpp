@@ -14,8 +14,6 @@ using storage::cell_status;
 
 constexpr std::string_view define_again = ". Variables and imports are gone; define them again.]";
 
-/// A larger display is not kept anywhere: only its size is known.
-constexpr std::uint64_t display_kept = 4 * 1024 * 1024;
 /// A plain text of at most so many bytes stands where a richer display is only named.
 constexpr std::size_t display_shown = 4000;
 
@@ -117,7 +115,7 @@ std::vector<std::string> display_lines(text_facts const& facts) {
       lines.push_back(plain(each.text));
       continue;
     }
-    auto const* where = each.attached ? "attached" : each.bytes <= display_kept ? "cell.display has it" : "too large to be kept";
+    auto const* where = each.attached ? "attached" : each.is_kept ? "cell.display has it" : "too large to be kept";
     lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where +
                     "]");
   }

@@ -39,6 +39,7 @@ struct display_facts {
   std::string mime;  // of its richest form
   std::uint64_t bytes = 0;
   bool attached = false;  // it is in the result's displays[]
+  bool is_kept = false;   // if it is not: cell.display has it
   std::string text = {};  // of one that has no richer form than plain text
 };
 

@@ -46,15 +46,17 @@ storage::cell_status status_of(std::string_view word) {
 display_facts display_of(json::object const& object) {
   display_facts display;
   display.index = number(object, "index");
-  auto const take = [&](std::string mime, std::uint64_t bytes, bool attached) {
+  auto const take = [&](std::string mime, std::uint64_t bytes, bool attached, bool is_kept) {
     if (!display.mime.empty() && (display.mime != "text/plain" || mime == "text/plain")) return;
     display.mime = std::move(mime);
     display.bytes = bytes;
     display.attached = attached;
+    display.is_kept = is_kept;
   };
   if (auto const* data = object_in(object, "data"))
-    for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), text(*data, each.key())), true);
-  for_each_in(object, "omitted", [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false); });
+    for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), text(*data, each.key())), true, true);
+  for_each_in(object, "omitted",
+              [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false, flag(each, "kept")); });
   if (display.mime == "text/plain" && display.attached) display.text = text(*object_in(object, "data"), "text/plain");
   return display;
 }

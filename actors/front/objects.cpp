@@ -52,9 +52,11 @@ std::vector<field> display_fields() {
       {.name = "data",
        .type = field_type::map,
        .of = "string",
-       .sentence = "by type: text, or base64 of a binary type; at most 1 MiB each, 4 MiB in all"},
+       .sentence =
+           "by type: text if that is text/..., ends in +json or +xml, or is application/json, javascript or xml; else base64; "
+           "at most 1 MiB each, 4 MiB in all"},
       {.name = "metadata", .type = field_type::map, .of = "any", .sentence = "what the value says of itself"},
-      list("omitted", "omitted data", "types whose data is too large to be here: cell.display has those up to 4 MiB"),
+      list("omitted", "omitted data", "types whose data is too large to be here"),
   };
 }
 
@@ -195,7 +197,9 @@ std::vector<object_description> cell_objects() {
       {"chunk",
        {word("stream", {"stdout", "stderr"}, "where it was written"), integer("offset", "of its first byte"), text("text", "")}},
       {"display", display_fields()},
-      {"omitted data", {text("mime", "its type"), integer("bytes", "its size, decoded")}},
+      {"omitted data",
+       {text("mime", "its type"), integer("bytes", "its size, decoded"),
+        boolean("kept", "whether cell.display has it; over 4 MiB of a display the largest data is not kept")}},
       {"display data",
        {text("mime", "its type"), text("data", "text, or base64 of a binary type"), integer("bytes", "its size, decoded")}},
       {"dropped range", {integer("from", "the first offset"), integer("to", "the offset behind the last")}},

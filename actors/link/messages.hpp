@@ -115,6 +115,7 @@ struct display {
   struct left_out {
     std::string mime;
     std::uint64_t bytes = 0;
+    bool is_kept = false;  // the daemon has it on disk; never so of what the kernel left out, and not said on the wire
     friend bool operator==(left_out const&, left_out const&) = default;
   };
   cell_id cell;
@@ -123,7 +124,7 @@ struct display {
   std::uint64_t offset = 0;  // where it stands in the cell's combined output
   std::vector<part> data;
   std::string metadata;           // a JSON object as text
-  std::vector<left_out> omitted;  // too large to be sent
+  std::vector<left_out> omitted;  // too large to be sent, or to be shown
 };
 
 /// To a request: what was asked for, or why not.
@@ -251,7 +252,7 @@ struct exited {
   kernel_id kernel;
   std::int32_t pid = 0;
   std::uint64_t start_time = 0;
-  std::string cause;                      // exit or signal
+  std::string cause;                      // exit signal oom unresponsive
   std::optional<std::int64_t> exit_code;  // with cause exit
   std::optional<std::string> signal;      // with cause signal, such as SIGKILL
   std::string log_tail;

@@ -12,7 +12,7 @@ namespace holdfast::cli {
 
 namespace {
 
-void show_cell(boost::json::object const& result) {
+void show_cell(boost::json::object const& result, std::string_view home_flag) {
   auto const section = [](std::string_view name, std::string_view body) {
     if (body.empty()) return;
     write_out("\n" + std::string(name) + ":\n" + std::string(body) + (body.ends_with('\n') ? "" : "\n"));
@@ -20,7 +20,7 @@ void show_cell(boost::json::object const& result) {
   write_out(render_facts(cell_facts(result)));
   section("stdout", text(result, "stdout"));
   section("stderr", text(result, "stderr"));
-  auto const rendered = render_result(result);
+  auto const rendered = render_result(result, home_flag);
   section("notices", rendered.before);
   section("value", rendered.value);
   section("end", rendered.after);
@@ -38,8 +38,8 @@ int execute(settings const& here, cells_arguments const& given) {
 int execute(settings const& here, cell_arguments const& given) {
   boost::json::object params{{"cell", given.cell}};
   given.where.add_to(params);
-  return ask(here, "cell.get", params, [](boost::json::object const& result) -> int {
-    show_cell(result);
+  return ask(here, "cell.get", params, [&](boost::json::object const& result) -> int {
+    show_cell(result, here.home_flag);
     return exit_ok;
   });
 }

@@ -41,8 +41,21 @@ std::string what_was_lost(boost::json::object const& result) {
   return said;
 }
 
+/// "holdfast VERB CELL", with the options that it needs to find that cell.
+std::string cell_command(std::string_view home_flag, std::string_view verb, scope const& where, std::string_view cell) {
+  std::string line = "holdfast";
+  if (!home_flag.empty()) line += " --home " + shell_word(home_flag);
+  line += " " + std::string(verb);
+  if (where.session != "default") line += " -s " + shell_word(where.session);
+  if (where.owner != "default") line += " -o " + shell_word(where.owner);
+  return line + " " + shell_word(cell);
+}
+
+std::string or_default(std::string_view id) { return id.empty() ? "default" : std::string(id); }
+
 /// "[display 0: image/png text/plain; holdfast display c-1 0 --mime image/png]", one line each.
-std::string displays_of(boost::json::object const& result) {
+std::string displays_of(boost::json::object const& result, std::string_view home_flag) {
+  scope const where{or_default(text(result, "session")), or_default(text(result, "owner"))};
   std::string said;
   auto const* shown = array_in(result, "displays");
   for (auto const& item : shown ? *shown : boost::json::array{}) {
@@ -53,18 +66,28 @@ std::string displays_of(boost::json::object const& result) {
       types += (types.empty() ? "" : " ") + std::string(mime);
       if (best.empty() || best == "text/plain") best = mime;
     };
-    if (auto const* data = object_in(*display, "data"))
+    auto const* data = object_in(*display, "data");
+    if (data)
       for (auto const& part : *data) add({part.key().data(), part.key().size()});
+    auto const is_plain = types == "text/plain";
     if (auto const* omitted = array_in(*display, "omitted"))
-      for (auto const& each : *omitted)
-        if (each.is_object()) add(text(each.get_object(), "mime"));
-    if (types == "text/plain") {  // short enough to stand here; the last value is shown as such
-      if (auto const* data = object_in(*display, "data"); data && !flag(*display, "main"))
-        said += std::string(text(*data, types)) + "\n";
+      for (auto const& left_out : *omitted) {
+        auto const* each = left_out.if_object();
+        if (each && flag(*each, "kept"))
+          add(text(*each, "mime"));
+        else if (each)
+          types += fmt::format("{}{} ({}, too large to be kept)", types.empty() ? "" : " ", text(*each, "mime"),
+                               human_bytes(number(*each, "bytes")));
+      }
+    if (is_plain && types == "text/plain") {  // short enough to stand here; the last value is shown as such
+      if (!flag(*display, "main")) said += std::string(text(*data, types)) + "\n";
       continue;
     }
-    said += fmt::format("[display {}: {}; holdfast display {} {} --mime {}]\n", number(*display, "index"), types,
-                        text(result, "cell"), number(*display, "index"), best);
+    auto line = fmt::format("[display {}: {}", number(*display, "index"), types);
+    if (!best.empty())
+      line += fmt::format("; {} {} --mime {}", cell_command(home_flag, "display", where, text(result, "cell")),
+                          number(*display, "index"), shell_word(best));
+    said += one_line(line) + "]\n";  // a type is any text that the cell gave
   }
   return said;
 }
@@ -99,21 +122,16 @@ std::string end_state(boost::json::object const& result) {
 
 }  // namespace
 
-rendered_result render_result(boost::json::object const& result) {
+rendered_result render_result(boost::json::object const& result, std::string_view home_flag) {
   rendered_result shown;
   shown.before = what_was_lost(result);
   if (auto const value = text(result, "value"); !value.empty()) shown.value = std::string(value) + "\n";
-  shown.after = displays_of(result) + failure_of(result) + end_state(result);
+  shown.after = displays_of(result, home_flag) + failure_of(result) + end_state(result);
   return shown;
 }
 
 std::string come_back_command(std::string_view home_flag, scope const& where, std::string_view cell) {
-  std::string line = "holdfast";
-  if (!home_flag.empty()) line += " --home " + shell_word(home_flag);
-  line += " wait";
-  if (where.session != "default") line += " -s " + shell_word(where.session);
-  if (where.owner != "default") line += " -o " + shell_word(where.owner);
-  return line + " " + shell_word(cell);
+  return cell_command(home_flag, "wait", where, cell);
 }
 
 bool cell_view::output(std::string_view stream, std::string_view piece) {
@@ -139,7 +157,7 @@ void cell_view::result(boost::json::object const& result) {
     return;
   }
   if (mode_ == mode::output_only) return;
-  auto const shown = render_result(result);
+  auto const shown = render_result(result, home_flag_);
   if (!shown.before.empty()) begin_line();
   write_err(shown.before);
   if (!shown.value.empty()) {

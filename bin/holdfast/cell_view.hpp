@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/json/object.hpp>
 
@@ -18,7 +19,8 @@ struct rendered_result {
   std::string value;   // stdout
   std::string after;   // stderr: the traceback, how the cell ended unless it is ok
 };
-rendered_result render_result(boost::json::object const& result);
+/// `home_flag` as given with --home, for the commands that it names.
+rendered_result render_result(boost::json::object const& result, std::string_view home_flag = {});
 
 /// "holdfast wait CELL", with the options that it needs to find that cell again.
 std::string come_back_command(std::string_view home_flag, scope const& where, std::string_view cell);
@@ -26,7 +28,7 @@ std::string come_back_command(std::string_view home_flag, scope const& where, st
 class cell_view {
  public:
   enum class mode { everything, output_only, json };
-  explicit cell_view(mode what) : mode_(what) {}
+  explicit cell_view(mode what, std::string home_flag = {}) : mode_(what), home_flag_(std::move(home_flag)) {}
 
   /// Whether output is wanted at all.
   bool shows_output() const { return mode_ != mode::json; }
@@ -40,6 +42,7 @@ class cell_view {
 
  private:
   mode mode_;
+  std::string home_flag_;
   bool at_line_begin_ = true;   // of the terminal, taking stdout and stderr as one
   bool out_line_begin_ = true;  // of stdout alone, which may go elsewhere
 };

@@ -31,7 +31,7 @@ constexpr milliseconds ask_timeout{30'000};  // a small question to a daemon tha
 class follower {
  public:
   explicit follower(follow_request request)
-      : request_(std::move(request)), view_(request_.shows), output_(view_, scoped({{"cell", request_.cell}})) {
+      : request_(std::move(request)), view_(request_.shows, request_.home_flag), output_(view_, scoped({{"cell", request_.cell}})) {
     is_silence_explained_ = request_.shows != cell_view::mode::everything || request_.state.detaches;
   }
 

@@ -107,6 +107,20 @@ TEST_CASE("the way back names all that is needed to find the cell") {
   CHECK(come_back_command("/my home", {"s1", "alice"}, "c-1") == "holdfast --home '/my home' wait -s s1 -o alice c-1");
 }
 
+TEST_CASE("a display is named with the command that reads it, as far as it was kept") {
+  auto const shown =
+      render_result(object(R"({"cell": "c-1", "session": "s1", "owner": "alice", "status": "ok", "final": true, "displays": [
+          {"index": 0, "data": {"text/plain": "p"}, "omitted": [{"mime": "text/html", "bytes": 3145728, "kept": false}]},
+          {"index": 1, "data": {"text/plain": "p"}, "omitted": [{"mime": "text/html", "bytes": 2097152, "kept": true}]},
+          {"index": 2, "data": {}, "omitted": [{"mime": "text/plain", "bytes": 5242880, "kept": false}]}]})"),
+                    "/home of mine");
+  auto const command = std::string("holdfast --home '/home of mine' display -s s1 -o alice c-1 ");
+
+  CHECK(shown.after == "[display 0: text/plain text/html (3.0 MiB, too large to be kept); " + command + "0 --mime text/plain]\n" +
+                           "[display 1: text/plain text/html; " + command + "1 --mime text/html]\n" +
+                           "[display 2: text/plain (5.0 MiB, too large to be kept)]\n");
+}
+
 TEST_CASE("columns are aligned by characters, and one that says nothing is left out") {
   table shown({"CELL", "CHILD", "SOURCE"});
   shown.add({"c-é", "", "x = 1"});

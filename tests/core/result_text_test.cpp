@@ -188,14 +188,14 @@ TEST_CASE("losses among the notices stand before the news") {
 TEST_CASE("displays are listed with type and size") {
   auto facts = finished("plot\n");
   facts.value = "<Figure>";
-  facts.displays = {{0, "image/png", 41'984, true},
-                    {1, "text/html", 300, true},
-                    {2, "image/png", 2'097'152, false},
-                    {3, "image/png", 6'291'456, false}};
+  facts.displays = {{0, "image/png", 41'984, true, true},
+                    {1, "text/html", 300, true, true},
+                    {2, "image/png", 2'097'152, false, true},
+                    {3, "image/png", 3'291'456, false, false}};
 
   CHECK(result_text(facts, roomy) ==
         "plot\nOut: <Figure>\n[display 0: image/png, 41 KB, attached]\n[display 1: text/html, 300 bytes, attached]\n"
-        "[display 2: image/png, 2.0 MB, cell.display has it]\n[display 3: image/png, 6.0 MB, too large to be kept]\n[cell c-1: ok "
+        "[display 2: image/png, 2.0 MB, cell.display has it]\n[display 3: image/png, 3.1 MB, too large to be kept]\n[cell c-1: ok "
         "in 3.2 s]");
 }
 

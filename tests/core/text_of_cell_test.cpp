@@ -65,14 +65,15 @@ TEST_CASE("the text of a record has every field that its facts had") {
 TEST_CASE("displays are read with their richest form and the size of their bytes") {
   auto const read = read_text_facts(
       R"({"displays":[{"index":0,"data":{"text/plain":"fig","image/png":"AAAAAA=="},"omitted":[]},)"
-      R"({"index":1,"data":{"text/plain":"x"},"omitted":[{"mime":"image/png","bytes":5000000}]},{"index":2,"data":{"text/html":"<b>"}}]})");
+      R"({"index":1,"data":{"text/plain":"x"},"omitted":[{"mime":"image/png","bytes":3000000,"kept":true}]},{"index":2,"data":{"text/html":"<b>"}}]})");
 
   REQUIRE(read.facts.displays.size() == 3);
   CHECK(read.facts.displays[0].mime == "image/png");
   CHECK(read.facts.displays[0].bytes == 4);
   CHECK(read.facts.displays[0].attached);
   CHECK(read.facts.displays[1].mime == "image/png");
-  CHECK(read.facts.displays[1].bytes == 5'000'000);
+  CHECK(read.facts.displays[1].bytes == 3'000'000);
+  CHECK(read.facts.displays[1].is_kept);
   CHECK_FALSE(read.facts.displays[1].attached);
   CHECK(read.facts.displays[2].bytes == 3);
 }

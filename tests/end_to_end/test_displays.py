@@ -43,7 +43,7 @@ class DisplayTest(DaemonCase):
         result = self.daemon.run(SHOWN + f"Shown._repr_html_ = lambda self: 'x' * {len(html)}\nShown()", cell="c1")
 
         (shown,) = result["displays"]
-        self.assertEqual(shown["omitted"], [{"mime": "text/html", "bytes": len(html)}])
+        self.assertEqual(shown["omitted"], [{"mime": "text/html", "bytes": len(html), "kept": True}])
         self.assertNotIn("text/html", shown["data"])
         read = self.daemon.call("cell.display", cell="c1", index=0, mime="text/html")
         self.assertEqual((read["mime"], read["bytes"], read["data"]), ("text/html", len(html), html))
@@ -59,6 +59,31 @@ class DisplayTest(DaemonCase):
 
         self.assertRegex(ran.stderr, r"\[display 0: .*image/png.*; holdfast display c1 0 --mime \S+\]")
         self.assertEqual(data, PICTURE)
+
+    def test_what_a_display_over_its_limit_lost_is_told_as_not_kept(self):
+        code = "display({'text/plain': 'p', 'text/html': 'x' * 3_200_000, 'image/svg+xml': 'y' * 3_000_000}, raw=True)"
+        result = self.daemon.run(code, cell="c1", text_limit=1000)
+
+        (shown,) = result["displays"]
+        kept = {each["mime"]: each["kept"] for each in shown["omitted"]}
+        self.assertEqual(kept, {"text/html": False, "image/svg+xml": True})
+        self.assertEqual(self.daemon.call("cell.display", cell="c1", index=0, mime="image/svg+xml")["bytes"], 3_000_000)
+        with self.assertRaisesRegex(RpcError, "display 0 has no text/html"):
+            self.daemon.call("cell.display", cell="c1", index=0, mime="text/html")
+        self.assertIn("[display 0: text/html, 3.1 MB, too large to be kept]", result["text"])
+
+    def test_json_of_any_type_is_text_and_what_is_no_base64_is_written_as_it_is(self):
+        self.daemon.run("display({'application/vnd.chart.v1+json': {'a': [1]}, 'a/b': 'no base64'}, raw=True)", cell="c1")
+
+        chart = self.daemon.call("cell.display", cell="c1", index=0, mime="application/vnd.chart.v1+json")
+        self.assertEqual((chart["data"], chart["bytes"]), ('{"a": [1]}', len('{"a": [1]}')))
+        for mime, text in (("application/vnd.chart.v1+json", '{"a": [1]}'), ("a/b", "no base64")):
+            self.assertEqual(self.daemon.command("display", "c1", "0", "--mime", mime).stdout, text)
+
+    def test_the_command_that_reads_a_display_names_its_session(self):
+        ran = self.daemon.command("run", "-s", "other", "--cell", "c1", SHOWN + "Shown()")
+
+        self.assertIn("; holdfast display -s other c1 0 --mime ", ran.stderr)
 
     def test_a_display_that_is_not_there_is_refused_with_what_there_is(self):
         self.daemon.run(SHOWN + "Shown()", cell="c1")

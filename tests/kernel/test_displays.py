@@ -117,6 +117,11 @@ class DisplayTest(DisplaysTest):
 
         self.assertEqual((sorted(shown['data']), shown['omitted']), (['image/svg+xml', 'text/plain'], [{'mime': 'text/html', 'bytes': 5 << 20}]))
 
+    def test_a_picture_that_is_left_out_is_counted_as_its_own_bytes(self):
+        shown, = self.displays(self.run_ok('class Big:\n    def _repr_png_(self): return b"p" * (4 << 20)\ndisplay(Big())'))
+
+        self.assertEqual(shown['omitted'], [{'mime': 'image/png', 'bytes': 4 << 20}])
+
     def test_what_escapes_to_more_than_a_frame_holds_is_left_out(self):
         shown, = self.displays(self.run_ok('display({"text/html": "\\x01" * (3 << 20)}, raw=True)'))
 

@@ -73,6 +73,7 @@ class Displays:
     def _queue(self, message):
         data, omitted = message['data'], message['omitted']
         sizes = {mime: len(text.encode('utf-8', 'backslashreplace')) for mime, text in data.items()}
+        counted = {mime: rich.counted(mime, text, sizes[mime]) for mime, text in data.items()}
         payload = None
         while payload is None:
             if sum(sizes[mime] for mime in data) <= limits.DISPLAY:
@@ -82,8 +83,8 @@ class Displays:
                 payload = None
             largest = max(data, key=sizes.get)
             del data[largest]
-            omitted.append({'mime': largest, 'bytes': sizes[largest]})
-        nameplate = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': sizes[mime]} for mime in data])
+            omitted.append({'mime': largest, 'bytes': counted[largest]})
+        nameplate = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': counted[mime]} for mime in data])
         nameplate = frames.to_payload(nameplate)
         if self._pending_bytes + len(payload) > limits.DISPLAYS_PENDING:
             payload = nameplate

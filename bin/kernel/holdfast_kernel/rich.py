@@ -15,6 +15,7 @@ _NAMES = ('_repr_mimebundle_',) + tuple(name for name, _mime in _METHODS)
 # Not by name: a metaclass may answer for its classes as it likes.
 _bases_of = type.__dict__['__mro__'].__get__
 _members_of = type.__dict__['__dict__'].__get__
+_TEXTS = ('application/json', 'application/javascript', 'application/xml')
 _PLAIN = (int, float, bool, complex, str, bytes, list, tuple, dict, set, frozenset)
 
 
@@ -81,6 +82,13 @@ def _result(complain, what, function, *arguments):
         described = tracebacks.describe(error, None)
         complain('display: %s raised %s: %s\n' % (what, described['name'], described['message']))
         return None
+
+
+def counted(mime, text, size):
+    """The bytes of what a text of that type stands for: base64 of a binary type counts decoded (display_store.cpp has the same rule)."""
+    if mime.startswith('text/') or mime.endswith(('+json', '+xml')) or mime in _TEXTS or len(text) % 4:
+        return size
+    return size // 4 * 3 - text.count('=', -2)
 
 
 def _add(data, metadata, mime, content):
