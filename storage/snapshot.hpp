@@ -55,7 +55,6 @@ class merged_cursor {
   }
 
   std::string_view key() const { return from_boot_ ? boot_.key() : disk_.key(); }
-  bool from_boot() const { return from_boot_; }
   template <class Codec>
   std::optional<typename Codec::row> row() {
     return from_boot_ ? boot_.row<Codec>() : disk_.row<Codec>();

@@ -59,6 +59,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   log::info("gateway-started", "home {} incarnation {}{}", settings.home.string(), found.incarnation,
             found.boot_discarded ? "; the system was booted since: local kernels are gone" : "");
 
+  if (found.boot_kept_rows) log::warn("move-incomplete", "disk has no room for what boot holds: the next start moves the rest");
   if (found.links_forgotten > 0) log::info("home-copied", "left {} kernels of another daemon's home alone", found.links_forgotten);
 
   auto plan = plan_recovery(*shared->stores);

@@ -168,7 +168,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     }
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
     self->send(session,
-               kernel_attached{row.kernel, message.epoch, message.process, resumed, !resumed && row.epoch > 0, shared_from_this()});
+               kernel_attached{row.kernel, message.epoch, message.process, !resumed && row.epoch > 0, shared_from_this()});
   }
 
   // ---- data ----

@@ -37,7 +37,6 @@ struct kernel_view {
 class session_face {
  public:
   virtual ~session_face() = default;
-  virtual storage::session_record const& record() const = 0;
   /// `new starting idle busy hibernated unreachable`.
   virtual char const* state() const = 0;
   /// The session row of docs/protocol.md as JSON text.

@@ -75,12 +75,10 @@ struct kernel_start_failed {
   error problem;
   bool died = false;  // its process was there and ended
 };
-/// `resumed`: this incarnation was attached before, so what was sent is resent by the link itself.
 struct kernel_attached {
   kernel_id kernel;
   std::uint64_t epoch = 0;
   storage::process_identity process;
-  bool resumed = false;
   /// The first hello of this incarnation from a kernel of an earlier one.
   bool reattached = false;
   std::shared_ptr<kernel_port> port;  // usable as long as its actor's address is held

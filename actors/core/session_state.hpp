@@ -143,7 +143,6 @@ struct session_state final : session_face {
   alarm wake;
 
   // session_face
-  storage::session_record const& record() const override { return row_; }
   char const* state() const override;
   std::string row() const override;
   std::optional<kernel_view> kernel() const override;

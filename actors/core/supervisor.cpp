@@ -1,9 +1,6 @@
 #include "actors/core/supervisor.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <charconv>
 
 #include <caf/io/middleman.hpp>
 
@@ -82,8 +79,7 @@ struct supervisor_state {
 
   void on_list(reply_to const& from, list_sessions const& what) {
     session_number before = 0;
-    if (!what.after.empty() && !parse_number(what.after, before))
-      return answer_error(from, {error_code::invalid_params, "after must be a next of an earlier answer, found " + what.after, {}});
+    if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
     std::vector<std::string> items;
     while (items.size() < what.limit) {
       auto page = shared->stores->sessions(what.owner.value_or(""), what.child, before, defaults::list_limit_most);
@@ -110,11 +106,6 @@ struct supervisor_state {
   std::string stored_row(storage::session_record const& record, std::uint64_t bytes) const {
     auto notices = shared->stores->notices(record.number);
     return stored_session_row(record, notices ? notices->size() : 0, bytes);
-  }
-
-  static bool parse_number(std::string const& text, std::uint64_t& into) {
-    auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return problem == std::errc{} && end == text.data() + text.size();
   }
 
   // ---- kernels ----

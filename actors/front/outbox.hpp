@@ -38,7 +38,7 @@ class outbox {
 
   /// Queues a line that must arrive. `overflow`: the client is to be given up; nothing was queued.
   verdict push(std::string line);
-  /// Decides about one cell.stream notification and makes its line; `line` is empty when it was dropped.
+  /// Queues the line of one cell.stream notification, or drops it and counts its text for the next one of its stream.
   verdict push_stream(std::string_view params);
 
   bool empty() const { return lines_.empty(); }
