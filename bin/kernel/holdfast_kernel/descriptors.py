@@ -5,6 +5,7 @@ The caller ends the kernel, naming the cause, when `check` raises OSError.
 
 import faulthandler
 import os
+from errno import EMFILE
 
 from . import log, sockets, system
 from .output import STDERR, STDOUT
@@ -22,7 +23,16 @@ class Descriptors:
         self._log_identity = system.identity(own_log.fd)
 
     def check(self, link, thread):
-        """Rebuilds what is lost, oldest need first: each step may use what the ones before it restored."""
+        """Rebuilds what is lost; a limit below what that takes is raised, if a cell has left it to be raised."""
+        try:
+            self._rebuild(link, thread)
+        except OSError as error:
+            if error.errno != EMFILE or not system.raise_descriptor_limit():
+                raise
+            self._rebuild(link, thread)
+
+    def _rebuild(self, link, thread):
+        """Oldest need first: each step may use what the ones before it restored."""
         if system.identity(0) is None:
             _put(os.open(os.devnull, os.O_RDONLY), 0)
         for stream in (STDOUT, STDERR):

@@ -15,7 +15,7 @@ from _thread import stack_size, start_new_thread
 from os import close, read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic, sleep
 
-from . import job_groups, job_streams, limits, system
+from . import job_groups, job_streams, limits, polling, system
 from .job_records import ENDED, FINISHED, GONE, RUNNING
 
 
@@ -140,7 +140,7 @@ class JobKeeper:
 
     def _watched(self, now):
         """(poll object, {fd: (action, record, fd)}) of all that is to be waited for."""
-        poll = select.poll()
+        poll = polling.Poller()
         actions = {}
 
         def watch(fd, events, *action):

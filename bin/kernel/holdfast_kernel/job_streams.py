@@ -9,7 +9,7 @@ import select
 from os import close, read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic
 
-from . import job_kept, limits, system
+from . import job_kept, limits, polling, system
 from .job_records import TAKEN
 
 
@@ -110,7 +110,7 @@ def may_read(record, stream, now):
 
 def has_more(record, now):
     """Whether there is output that can be taken at once."""
-    poll = select.poll()
+    poll = polling.Poller()
     for fd, stream in record.streams.items():
         if may_read(record, stream, now):
             poll.register(fd, select.POLLIN)

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 
 from time import monotonic, time as wall_clock  # bound here: a cell may replace those of the module
 
-from . import failpoints, frames, limits, strays, system
+from . import failpoints, frames, limits, polling, strays, system
 from .cells import Outcome
 from .delivery import Delivery
 from .execution import Execution, of_request
@@ -49,7 +49,7 @@ class Kernel:
         self._unchecked = 0  # cells since descriptors and children were looked at, at least 1 if there may be something to see
         self._shutdown = None  # (exit code, why) once this kernel shall end
         self._forked = False
-        self.poller = select.poll()
+        self.poller = polling.Poller()
         self._thread = LinkThread(self.poller, self._drive, lambda error: end_without_link(log, error))
         self._link = self._window = self._delivery = self._pump = None  # set by use_link
         self.requests = Requests(lambda payload: self._window.push(payload, must=True), log)
@@ -216,7 +216,7 @@ class Kernel:
         """Waits for events, at most that many seconds (None: for ever), and serves them; whether there were any."""
         drained = lost = False
         self._outbox.serve()
-        happened = system.poll(self.poller, timeout)
+        happened = self.poller.poll(timeout if not timeout else int(timeout * 1000) + 1)
         for fd, events in happened:
             lost = lost or events & select.POLLNVAL
             if self._link.handle(fd, events):

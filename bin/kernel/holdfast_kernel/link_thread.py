@@ -13,7 +13,7 @@ from _thread import allocate_lock, stack_size, start_new_thread
 from os import read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic  # bound here: a cell may replace those of the module
 
-from . import limits, system
+from . import limits, polling, system
 
 
 class LinkThread:
@@ -36,7 +36,7 @@ class LinkThread:
         self.wake_fd = system.place(system.eventfd())
         self._identities = (system.identity(self._timer.fd), system.identity(self.wake_fd))
         self._poller.register(self.wake_fd, select.POLLIN)
-        self._wake_poll = select.poll()
+        self._wake_poll = polling.Poller()
         self._wake_poll.register(self.wake_fd, select.POLLIN)
         self._generation += 1
         self._is_armed = False
@@ -131,7 +131,7 @@ class LinkThread:
             begun()
             # Signals belong to the main thread: only there they interrupt a blocking call of a cell.
             pthread_sigmask(SIG_BLOCK, system.SIGNALS)
-            sleep = select.poll()
+            sleep = polling.Poller()
             sleep.register(timer_fd, select.POLLIN)
             while generation == self._generation:
                 events = sleep.poll(60000)

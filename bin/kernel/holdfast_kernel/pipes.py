@@ -10,7 +10,7 @@ import select
 from os import close, dup2, pipe, waitid  # bound here, as below: a cell may replace those of the module
 from resource import RUSAGE_CHILDREN, getrusage
 
-from . import limits, processes, system
+from . import limits, polling, processes, system
 
 _LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 _ALL = os.P_ALL
@@ -75,8 +75,8 @@ class Pipes:
         self._present = {}  # stream -> Pipe
         self._left = []  # Pipes that were left to a cell, at most LEFT_PIPES
         self._ended = []  # Pipes that are read no more; the owner of the link closes them, when nothing polls them
-        self._poller = select.poll()  # of the present ones
-        self._left_poller = select.poll()
+        self._poller = polling.Poller()  # of the present ones
+        self._left_poller = polling.Poller()
         self.poll = self._poller.poll
         self._offspring = Offspring()
         for stream, fd in readers.items():

@@ -11,9 +11,7 @@ import resource
 import signal
 import struct
 
-from errno import EINVAL
 from sys import getrecursionlimit, setrecursionlimit  # bound here: a cell may replace those of the module
-from time import sleep
 
 from . import limits
 
@@ -219,18 +217,3 @@ def keep_recursion_usable():
     """A cell may lower the recursion limit to where the kernel's own code would fail: not further."""
     if getrecursionlimit() < limits.LOWEST_RECURSION:
         setrecursionlimit(limits.LOWEST_RECURSION)
-
-
-def poll(poller, timeout):
-    """The events of a select.poll() within `timeout` seconds, None: without limit.
-
-    It fails while a cell has set the limit of descriptors below as many as are polled: waited for, then the limit is raised again."""
-    for _attempt in range(100):
-        try:
-            return poller.poll(timeout if not timeout else int(timeout * 1000) + 1)
-        except OSError as error:
-            if error.errno != EINVAL:
-                raise
-            sleep(0.005)
-    raise_descriptor_limit()
-    return poller.poll(0)

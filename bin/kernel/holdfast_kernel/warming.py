@@ -6,6 +6,7 @@ heap are filled up: what a kernel makes then lies side by side on few pages inst
 """
 
 import builtins
+import ctypes
 import faulthandler
 import gc
 import getpass
@@ -36,6 +37,7 @@ def share_with_kernels(directory, own_log):
     time.tzset()
     # The notice of Python 3.12 about forking with threads: the thread it finds is the kernel's.
     warnings.filterwarnings('ignore', r'This process \(pid=\d+\) is multi-threaded', DeprecationWarning)
+    _load_what_ends_threads()
     try:
         used = _code_used_by(lambda: _rehearse(directory, _CELLS))
         gc.collect()
@@ -49,6 +51,15 @@ def share_with_kernels(directory, own_log):
     heap.fill_holes()
     gc.freeze()
     gc.enable()
+
+
+def _load_what_ends_threads():
+    """The C library loads this when the first thread ends (to Python 3.10, and a daemon thread later on), and ends the process if it
+    cannot: a cell may have left no descriptor or no memory for it by then."""
+    try:
+        ctypes.CDLL('libgcc_s.so.1')
+    except OSError:
+        pass  # a C library that has no use for it
 
 
 def _code_used_by(act):
