@@ -183,6 +183,13 @@ class CellTest(NurseryTest):
         other = self.spawn('k-2')
         self.assertEqual(other.run('1+1')['value'], '2')
 
+    def test_modules_that_a_cell_gave_a_class_of_its_own_cost_no_later_cell(self):
+        self.kernel.run('import builtins, sys, types\nclass Sealed(types.ModuleType):\n    def __setattr__(self, *_): raise AttributeError\n'
+                        'sys.__class__ = builtins.__class__ = Sealed')
+
+        self.assertEqual(self.run_ok('40 + 2')['value'], '42')
+        self.assertEqual(self.run_ok('print(_)')['stdout']['head'], '42\n')
+
     def test_closed_descriptors_are_rebuilt(self):
         self.kernel.execute('import os\nos.closerange(3, 2000)\nkept = 7')
         self.wait_until(lambda: b'descriptors-lost listening socket: rebuilt' in self.kernel.file('kernel.log'), 'rebuilt')

@@ -57,6 +57,11 @@ class DisplaysTest(NurseryTest):
 
 
 class DisplayTest(DisplaysTest):
+    def test_keys_of_metadata_that_are_no_texts_cost_no_display(self):
+        done = self.run_ok('display("a", metadata={1: 2, None: 3})')
+
+        self.assertEqual(self.displays(done)[0]['metadata'], {'1': 2, 'null': 3})
+
     def test_more_types_and_metadata_than_the_daemon_reads_are_left_out(self):
         done = self.run_ok('display({"text/x-%d" % n: "y" for n in range(20000)}, raw=True)\ndisplay("a", metadata={"n": list(range(5000))})\n'
                            'display("b", metadata={"n": list(range(100))})')

@@ -103,6 +103,88 @@ class RaisingTest(NurseryTest):
         self.assertEqual(self.kernel.run('signal.getsignal(signal.SIGALRM) is signal.SIG_IGN')['value'], 'True')
 
 
+class LeftTracingTest(NurseryTest):
+    """Trace and profile functions that outlive their cell."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+
+    def test_one_that_prints_goes_on_with_the_next_cell_and_not_between(self):
+        for name in ('settrace', 'setprofile'):
+            self.kernel.run('import sys\ndef show(*_): print("seen")\nsys.%s(show)' % name, timeout_ms=5000)
+
+            done = self.kernel.run('(lambda: 0)()\nsys.%s(None)' % name, timeout_ms=5000)
+
+            self.assertEqual(done['status'], 'ok', done)
+            self.assertIn('seen\n', self.kernel.connection.output(done['cell']))
+            self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_one_that_raises_later_on_is_an_error_of_the_cell_that_it_meets(self):
+        for name in ('settrace', 'setprofile'):
+            self.kernel.run('import sys, time\nlate = False\ndef limit(*_):\n    if late: raise TimeoutError("too long")\nsys.%s(limit)' % name)
+
+            done = self.kernel.run('late = True\n(lambda: 0)()')
+
+            self.assertEqual((done['status'], done['error']['name']), ('error', 'TimeoutError'), done)
+            self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_a_fresh_kernel_has_none(self):
+        self.assertEqual(self.kernel.run('import sys\nsys.gettrace(), sys.getprofile()')['value'], '(None, None)')
+
+    def test_an_alarm_that_raises_in_one_costs_no_kernel(self):
+        self.kernel.run('import sys\nkept = 41\nsys.setprofile(lambda *_: None)\n' + RAISING +
+                        'signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)')
+        for _ in range(200):
+            self.kernel.run('1+1')
+        self.wait_until(lambda: self.kernel.run('signal.setitimer(signal.ITIMER_REAL, 0)')['status'] == 'ok', 'the end of the alarms')
+
+        self.assertEqual(self.kernel.run('kept + 1')['value'], '42')
+
+    def test_one_that_raises_in_a_step_of_a_cell_that_awaits_ends_that_cell(self):
+        done = self.kernel.run('import asyncio, sys\ndef fail(frame, *_):\n    if frame.f_code.co_name == "send": raise TimeoutError("too long")\n'
+                               'sys.settrace(fail)\nawait asyncio.sleep(0.01)\nawait asyncio.sleep(60)', timeout_ms=5000)
+
+        self.assertEqual((done['status'], done['error']['name']), ('error', 'TimeoutError'), done)
+        self.assertEqual(self.kernel.run('await asyncio.sleep(0, 2)')['value'], '2')
+
+    def test_a_profiler_of_c_code_goes_on_from_cell_to_cell(self):
+        self.kernel.run('import cProfile\nprofiler = cProfile.Profile()\nprofiler.enable()')
+        self.kernel.run('def called(): pass\ncalled()')
+
+        done = self.kernel.run('profiler.disable()\nany(getattr(entry.code, "co_name", "") == "called" for entry in profiler.getstats())')
+
+        self.assertEqual(done['value'], 'True', done)
+
+
+class AuditHookTest(NurseryTest):
+    """A hook can never be taken away: the kernel's own work is none of its business."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+
+    def test_one_that_forbids_everything_forbids_no_later_cell(self):
+        self.kernel.run('import sys\ndef forbid(event, _): raise PermissionError(event)\nsys.addaudithook(forbid)')
+
+        self.assertEqual(self.kernel.run('1+1')['value'], '2')
+        self.assertEqual(self.kernel.run('def f():\n    return 1/0\nf()')['error']['name'], 'ZeroDivisionError')
+        done = self.kernel.run('open("/dev/null")')
+        self.assertEqual((done['error']['name'], done['error']['message']), ('PermissionError', 'open'))
+
+    def test_one_that_hangs_holds_up_only_the_cell_that_it_hears(self):
+        self.kernel.run('import sys, time\nsys.addaudithook(lambda event, _: time.sleep(60) if event in ("compile", "exec") else None)')
+
+        self.assertEqual(self.kernel.run('exec("1")', timeout_ms=200)['status'], 'timeout')
+        self.assertEqual(self.kernel.run('1+1', timeout_ms=5000)['value'], '2')
+
+    def test_a_thread_of_c_code_alone_is_heard(self):
+        self.kernel.run('import sys, _thread, threading\nheard = threading.Event()\n'
+                        'sys.addaudithook(lambda event, _: heard.set() if event == "open" else None)')
+
+        self.assertEqual(self.kernel.run('_thread.start_new_thread(open, ("/dev/null",))\nheard.wait(10)')['value'], 'True')
+
+
 class LinkTest(NurseryTest):
     def test_a_link_thread_that_does_not_begin_is_an_error_and_no_silence(self):
         with mock.patch.object(link_thread, 'start_new_thread'), mock.patch.object(limits, 'THREAD_START', 0.05):

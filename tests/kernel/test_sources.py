@@ -83,6 +83,12 @@ class SourceTest(NurseryTest):
         self.assertIn('1/0', self.kernel.run('1/0')['error']['traceback'])
 
 
+    def test_a_line_cache_of_a_cell_s_own_making_is_not_asked(self):
+        self.run_ok('import linecache\nclass Cache(dict):\n    def __setitem__(self, key, value):\n        while True: pass\nlinecache.cache = Cache()')
+
+        self.assertIn('1/0', self.kernel.run('1/0', timeout_ms=5000)['error']['traceback'])
+
+
 class ExceptionTest(NurseryTest):
     """Whatever is raised, its cell has an error, and the next one runs."""
 
@@ -111,6 +117,7 @@ class ExceptionTest(NurseryTest):
                 ('e = ValueError()\nfor n in range(3000):\n    f = ValueError(n); f.__cause__ = e; e = f\nraise e', 'ValueError'),
                 ('raise SyntaxError("x", ("<cell 1>", 10**9, -5, None))', 'SyntaxError'),
                 ('raise SyntaxError("x", (3, "a", b"", 5))', 'SyntaxError'),
+                ('raise SyntaxError("x", ("a", 1, 10**9, "text", 1, 10**11)[:4 if __import__("sys").version_info < (3, 10) else 6])', 'SyntaxError'),
                 ('raise UnicodeDecodeError("a", b"b", 5, 1, "c")', 'UnicodeDecodeError'),
                 ('raise ValueError("\\ud800")', 'ValueError'),
                 ('raise ValueError("x" * 10**6)', 'ValueError'),

@@ -10,7 +10,7 @@ import selectors
 from collections.abc import Coroutine
 from asyncio import events
 
-from . import limits
+from . import limits, tracing
 from .execution import current
 from .interrupts import turn
 
@@ -99,7 +99,9 @@ class Awaiting:
             self.is_running = False
             if self._is_stopping:
                 _turn(loop)
+            tracing.suspend()
         except BaseException as error:
+            tracing.suspend()
             self._forget()
             return error
         finally:
@@ -109,6 +111,14 @@ class Awaiting:
     def is_usable(self, loop):
         """Whether it will still turn."""
         return not loop.is_closed() and loop not in _broken
+
+    @staticmethod
+    def error_of(task):
+        """What a task that is done has raised."""
+        try:
+            return task.exception() or RuntimeError('the task of the cell ended without it')
+        except asyncio.CancelledError as error:
+            return error
 
     def leave(self):
         """Ends the present run() if its wish is met; called from any thread."""

@@ -7,10 +7,13 @@ import asyncio
 import builtins
 
 from . import source as sources
-from . import figures, tracebacks
+from . import figures, tracebacks, tracing
 from .awaiting import Awaiting
 from .execution import current
 from .interrupts import CELL_PREFIX, door
+
+
+_of_builtins = vars(builtins)  # a cell may change the module's class
 
 
 class Outcome:
@@ -94,30 +97,43 @@ class Runner:
         failure = self.awaiting.run(execution, is_wanted)
         if failure is not None:
             self._lose(failure, execution)
+        for one in self._that_await(execution):
+            if one.task.done():  # its coroutine does not raise; a trace function did, in one of its steps
+                error = self.awaiting.error_of(one.task)
+                one.outcome = self._failed(one, error, tracebacks.traceback_of(error))
         return None if execution is None else execution.outcome
 
     def _lose(self, failure, execution):
         """Ends with that error all executions that await on a loop that is of no use any more."""
-        executions = list(self._interrupts.background.values())
-        for one in executions if execution is None else executions + [execution]:
-            if one.outcome is None and not self.awaiting.is_usable(one.task.get_loop()):
+        for one in self._that_await(execution):
+            if not self.awaiting.is_usable(one.task.get_loop()):
                 one.outcome = self._failed(one, failure, None)
+
+    def _that_await(self, execution):
+        executions = list(self._interrupts.background.values())
+        return [one for one in (executions if execution is None else executions + [execution]) if one.outcome is None]
 
     def _run_now(self, execution, statements, expression):
         current.set(execution)
         try:
             self._interrupts.leave_kernel()
             value = None
-            if statements is not None:
-                _execute(statements, self._namespace)
-            if expression is not None:
-                value = _evaluate(expression, self._namespace)
+            try:
+                tracing.resume()
+                if statements is not None:
+                    _execute(statements, self._namespace)
+                if expression is not None:
+                    value = _evaluate(expression, self._namespace)
+            finally:
+                tracing.suspend()
             return self._ended(value)
         except BaseException as error:
+            tracing.suspend()  # of two functions one may have raised in the first attempt
             return self._failed(execution, error, tracebacks.traceback_of(error))
 
     async def _run_awaiting(self, execution, statements, expression):
         try:
+            tracing.resume()
             outcome = self._ended(await _execute_awaiting(statements, expression, self._namespace))
         except BaseException as error:
             outcome = self._failed(execution, error, tracebacks.traceback_of(error))
@@ -126,7 +142,7 @@ class Runner:
     def _ended(self, value):
         text = None
         if value is not None:
-            builtins._ = value
+            _of_builtins['_'] = value
             text = self._displays.value_text(value)
         if figures.may_be_open():
             self._displays.show_figures()

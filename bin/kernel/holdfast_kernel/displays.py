@@ -58,7 +58,7 @@ class Displays:
         if 'text/plain' not in data:
             data['text/plain'] = text if text is not None else values.value_text(value) or 'None'
         if type(metadata) is dict:
-            more = dict(more, **metadata)
+            more = {**more, **metadata}
         if execution is None or execution.is_done or self._output.forked or execution.display_count >= limits.DISPLAYS:
             # Nobody expects a display of that cell any more.
             return self._output.write(STDOUT, data['text/plain'] + '\n')

@@ -174,6 +174,18 @@ def is_in_kernel(frame):
     return _whose(frame) is _KERNEL
 
 
+def is_called_by_kernel(frame):
+    """Whether the kernel is at work there, be it by way of others: no code of a cell's called for it."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(CELL_PREFIX) or code in _turns:
+            return False
+        if frame.f_globals.get('__name__', '').startswith(PACKAGE):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _whose(frame):
     while frame is not None:
         code = frame.f_code

@@ -9,6 +9,10 @@ import sys
 from .output import STDERR, STDOUT
 
 
+_of_sys = vars(sys)
+_of_builtins = vars(builtins)
+
+
 class _CellBuffer(io.RawIOBase):
     """The `buffer` of a cell's stream: bytes instead of text."""
 
@@ -113,11 +117,11 @@ class Streams:
 
     def install(self):
         stdout, stderr = self._stdout, self._stderr
-        # Setting costs less than looking, and a cell may have deleted them.
-        sys.stdout = sys.__stdout__ = stdout
-        sys.stderr = sys.__stderr__ = stderr
-        sys.stdin = sys.__stdin__ = self._stdin
-        builtins.input = refuse_input
+        # Setting costs less than looking, and a cell may have deleted them; past the modules, whose class it may have changed.
+        _of_sys['stdout'] = _of_sys['__stdout__'] = stdout
+        _of_sys['stderr'] = _of_sys['__stderr__'] = stderr
+        _of_sys['stdin'] = _of_sys['__stdin__'] = self._stdin
+        _of_builtins['input'] = refuse_input
         if len(vars(stdout)) != self._attributes or len(vars(stderr)) != self._attributes:
             for stream in (stdout, stderr):  # a cell put attributes over ours
                 vars(stream).clear()

@@ -29,6 +29,8 @@ class Sources:
     def add(self, filename, source):
         lines = [line + '\n' for line in source.split('\n')]  # not splitlines(): the compiler knows no other end of a line
         try:
+            if type(linecache.cache) is not dict:
+                linecache.cache = {}  # what a cell put there may do anything
             linecache.cache[filename] = (len(source), None, lines, filename)
             self._sizes[filename] = len(source)
             self._total += len(source)
@@ -37,7 +39,7 @@ class Sources:
                 self._total -= size
                 linecache.cache.pop(oldest, None)
         except Exception:
-            pass  # a cell put something else there: tracebacks go without lines
+            pass  # a cell put something odd there: tracebacks go without lines
 
 
 def fallback(error):
@@ -111,10 +113,21 @@ def _strip(report):
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
+        _shorten_marks(one)
         if one.stack:
             one.stack[:] = [frame for frame in one.stack if not _is_own(frame.filename)]
         pending += [one.__cause__, one.__context__]
         pending += getattr(one, 'exceptions', None) or []
+
+
+def _shorten_marks(report):
+    """An error of syntax that a cell made may claim to be at column 10**10: as many marks would be written below its line."""
+    text = getattr(report, 'text', None)
+    end = len(text) + 1 if type(text) is str else 1
+    for name in ('offset', 'end_offset'):
+        column = getattr(report, name, None)
+        if type(column) is int and column > end:
+            setattr(report, name, end)
 
 
 def _is_own(filename):

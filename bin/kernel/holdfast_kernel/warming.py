@@ -19,7 +19,8 @@ import time
 import types
 import warnings
 
-from . import failpoints, frames, heap, interrupts, kernel_main, last_words, limits, log, magics, nursery, processes, sockets, spawning, system
+from . import (failpoints, frames, heap, interrupts, kernel_main, last_words, limits, log, magics, nursery, processes, sockets,
+               spawning, system, tracing)
 
 _CELLS = ('1+1', 'x = [1, 2]\nx', 'def f(): return {}\nf()', 'print(1)', '1/0', 'x =', '1+1')
 _SHORT = ('1+1',)
@@ -65,11 +66,13 @@ def _load_what_ends_threads():
 def _code_used_by(act):
     """The ids of the code objects that run in it."""
     used = set()
-    sys.setprofile(lambda frame, event, _argument: used.add(id(frame.f_code)) if event == 'call' else None)
+    tracing.own = lambda frame, event, _argument: used.add(id(frame.f_code)) if event == 'call' else None
+    sys.setprofile(tracing.own)
     try:
         act()
     finally:
         sys.setprofile(None)
+        tracing.own = None
     return used
 
 
