@@ -57,7 +57,11 @@ void recover(caf::actor_system& system, shared_context const& shared, recovery_p
       continue;
     }
     if (*row) {
-      spawn_session(system, shared, {std::move(**row), false, std::move(link)});
+      auto records = read_session(*shared->stores, number);
+      if (records)
+        spawn_session(system, shared, {std::move(**row), false, std::move(link), {}, std::move(*records)});
+      else  // as above
+        log::error("recovery-incomplete", "session {}: {}", number, records.error().message);
       continue;
     }
     // Closed while its kernel was being ended: nothing may use that kernel any more.

@@ -71,7 +71,7 @@ void session_state::end_cells_out(cell_ending why) {
     if (is_out(cell) && cell.ending == cell_ending::none) cell.ending = why;
 }
 
-void session_state::load(std::optional<storage::link_record> link) {
+void session_state::load(std::optional<storage::link_record> link, session_records records) {
   if (!on_disk) {
     ask_for_row();
     publish("session_created", "{}");
@@ -79,12 +79,11 @@ void session_state::load(std::optional<storage::link_record> link) {
     publish("kernel_started", "{\"kernel\":\"" + link->kernel.text + "\",\"reason\":\"" + link->reason + "\"}");
   }
   auto& stores = *shared->stores;
-  if (auto last = stores.last_cell_number(row_.number)) last_number = *last;
-  if (auto found = stores.notices(row_.number)) notices = std::move(*found);
-  if (auto found = stores.saved(row_.number)) saved.row = std::move(*found);
-  if (auto found = stores.jobs_of(row_.number))
-    std::copy_if(found->begin(), found->end(), std::back_inserter(jobs),
-                 [](auto const& each) { return !storage::has_ended(each.state); });
+  last_number = records.last_number;
+  notices = std::move(records.notices);
+  saved.row = std::move(records.saved);
+  std::copy_if(records.jobs.begin(), records.jobs.end(), std::back_inserter(jobs),
+               [](auto const& each) { return !storage::has_ended(each.state); });
   if (link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
     kernel_ = session_kernel{{}, *link, {}, false, {}};
@@ -94,10 +93,8 @@ void session_state::load(std::optional<storage::link_record> link) {
     else
       kernel_->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
   }
-  auto open = stores.open_cells(row_.number);
-  if (!open) return log::error("session-load-failed", "session {}: {}", row_.number, open.error().text);
   std::vector<live_cell> unknown;
-  for (auto& record : *open) {
+  for (auto& record : records.open) {
     auto cell = make_live(record, {});
     auto outbox = stores.outbox(row_.number, record.number);
     if (outbox && *outbox) cell.outbox = **outbox;
@@ -342,7 +339,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context shared, sessi
       if (found != shared->sessions.end() && found->second.actor.id() == id) shared->sessions.erase(found);
     });
     state->fork_asked = seed.asked;
-    state->load(seed.link);
+    state->load(seed.link, seed.records);
     return {
         [state](session_call& call) { state->on_call(call); },
         [state](stop_session_kernel const& order) { state->on_stop(order); },

@@ -9,6 +9,7 @@
 
 #include "actors/base/messages.hpp"
 #include "actors/core/context.hpp"
+#include "actors/core/session_records.hpp"
 
 namespace holdfast::core {
 
@@ -23,6 +24,7 @@ struct session_seed {
   bool fresh = false;                        // its row is in no store yet
   std::optional<storage::link_record> link;  // the kernel it has by the records
   std::optional<fork_reply> asked = {};      // by what it came to be
+  session_records records = {};              // of one that is not fresh
 };
 
 /// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel and wind_down.

@@ -159,7 +159,7 @@ struct session_state final : session_face {
   bool is_out(live_cell const& cell) const { return kernel_ && cell.row.kernel == kernel_->row.kernel; }
 
   // session.cpp
-  void load(std::optional<storage::link_record> link);
+  void load(std::optional<storage::link_record> link, session_records records);
   void on_call(session_call& call);
   void advance();
   void on_wake();

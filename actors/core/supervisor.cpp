@@ -65,7 +65,10 @@ struct supervisor_state {
     if (!found) return answer_error(call.from, from_storage(found.error()));
     session_seed seed;
     if (*found) {
+      auto records = read_session(*shared->stores, (*found)->number);
+      if (!records) return answer_error(call.from, std::move(records.error()));
       seed.row = std::move(**found);
+      seed.records = std::move(*records);
     } else {
       if (!std::holds_alternative<run_cell>(call.what)) return answer_error(call.from, unknown_session(call.key));
       seed.fresh = true;
@@ -154,9 +157,10 @@ struct supervisor_state {
     if (!row) return answer_error(from, from_storage(row.error()));
     if (!*row) return answer_error(from, {error_code::not_found, "no job " + what.job.text + "; job.list shows what there is", {}});
     auto const loaded = shared->sessions.find((*row)->key);
-    auto const session = loaded != shared->sessions.end() ? loaded->second.actor
-                                                          : spawn_session(self->system(), shared, {std::move(**row), false, {}});
-    self->send(session, job_call{from, what});
+    if (loaded != shared->sessions.end()) return self->send(loaded->second.actor, job_call{from, what});
+    auto records = read_session(*shared->stores, (*row)->number);
+    if (!records) return answer_error(from, std::move(records.error()));
+    self->send(spawn_session(self->system(), shared, {std::move(**row), false, {}, {}, std::move(*records)}), job_call{from, what});
   }
 
   // ---- the disk ----

@@ -5,10 +5,12 @@ import random
 import unittest
 
 from holdfast_test.cases import DaemonCase
+from holdfast_test.client import RpcError
 from holdfast_test.daemon import DaemonEnded
 
 NO_SERVICE = 3  # exit code of the command line
 REFUSED = 4
+STORE_FAILED = 1010
 
 
 def scribbled(data):
@@ -95,6 +97,33 @@ class DamagedStoreTest(DaemonCase):
         self.daemon.start()
 
         self.assert_ok(self.daemon.run("6 * 7"), "42")
+
+
+class DamagedRowTest(DaemonCase):
+    def test_a_session_whose_saved_namespace_cannot_be_read_from_the_store_is_refused_and_loses_nothing(self):
+        self.daemon.run("x = 41")
+        self.daemon.call("kernel.stop", kernel=self.daemon.kernels()[0]["kernel"])
+        self.daemon.stop()
+        store = self.daemon.home / "store" / "disk" / "data.mdb"
+        sound = store.read_bytes()
+        self.assertIn(b"state/1", sound)
+        store.write_bytes(sound.replace(b"state/1", b"state/!"))
+        (state,) = (self.daemon.home / "state").iterdir()
+        saved = state.read_bytes()
+
+        self.daemon.start()
+        for method, params in (("run", {"code": "1"}), ("session.get", {}), ("session.reset", {}), ("session.fork", {"into": "copy"})):
+            with self.subTest(method), self.assertRaises(RpcError) as caught:
+                self.daemon.call(method, **params)
+            self.assertEqual(caught.exception.code, STORE_FAILED)
+            self.assertIn("cannot read table saved", caught.exception.message)
+        self.assert_ok(self.daemon.run("6 * 7", session="other"), "42")
+        self.daemon.stop()
+
+        self.assertEqual(state.read_bytes(), saved)
+        store.write_bytes(sound)
+        self.daemon.start()
+        self.assert_ok(self.daemon.run("x"), "41")
 
 
 if __name__ == "__main__":

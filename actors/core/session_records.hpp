@@ -1,0 +1,24 @@
+// What the stores have of a session, read as a whole before it is loaded. One of which anything cannot be read is not served: it would go
+// on without that, number its cells anew or write over a saved namespace.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "actors/base/errors.hpp"
+#include "storage/stores.hpp"
+
+namespace holdfast::core {
+
+struct session_records {
+  cell_number last_number = 0;                  // of its newest cell
+  std::vector<storage::notice_record> notices;  // not ridden, not acked
+  std::optional<storage::saved_record> saved;   // its saved namespace
+  std::vector<storage::job_record> jobs;        // that run and that ended
+  std::vector<storage::cell_record> open;       // not final, in order of acceptance
+};
+
+/// All of it, or the first failure, such as a damaged row.
+result<session_records> read_session(storage::stores const& stores, session_number session);
+
+}  // namespace holdfast::core
