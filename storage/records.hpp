@@ -40,7 +40,7 @@ struct session_record {
   std::string environment = "local";  // the last ones that a cell named
   std::string python;
   std::vector<std::string> tools;
-  std::string fresh_reason = "first";  // why its next kernel will be a fresh one: first, reset, died
+  std::string fresh_reason = "first";  // why its next kernel will be a fresh one: first, reset, died, or the reason of an unused one
   std::uint32_t restarts = 0;          // kernels it has lost or given up so far
   std::string cwd;                     // for its next kernel; empty: the environment's own choice
   std::vector<std::string> variables;  // NAME=value, over the environment's, for its next kernel
@@ -109,7 +109,7 @@ struct link_record {
   std::uint64_t epoch = 0;       // of the last hello
   std::uint64_t last_seq = 0;    // highest seq from the kernel whose effect is recorded
   std::uint64_t generation = 0;  // of the last cell sent to it
-  std::string reason = "first";  // why this kernel came to be: first, reset, died, environment_changed
+  std::string reason = "first";  // why it came to be: first, reset, died, environment_changed, restored, restore_failed, forked
   unix_ms started_at = 0;
   unix_ms idle_since = 0;  // end of its last cell
 };
@@ -128,7 +128,7 @@ struct nursery_record {
 struct notice_record {
   notice_id notice;
   session_number session = 0;
-  std::string kind;  // state_lost, restarted, reattached, job_finished
+  std::string kind;  // reattached, restarted, state_lost, restored, job_finished
   std::string text;
   std::string details;  // JSON object
   unix_ms at = 0;
@@ -187,7 +187,7 @@ struct put_session {
 };
 struct erase_session {
   session_number number = 0;
-};  // with its cells, ids, outbox, jobs, notices; not its links
+};  // with its cells, ids, outbox, jobs, notices, saved namespace; not its links
 struct put_cell {
   cell_record row;
 };  // and its id in the index; dropped if the store has it final or expired

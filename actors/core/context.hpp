@@ -29,7 +29,7 @@ struct context {
 
   caf::actor supervisor;
   caf::actor disk;         // commit_to_disk
-  caf::actor files;        // read_remains, remove_tree
+  caf::actor files;        // what may block on files and processes (workers.hpp)
   caf::actor environment;  // actors/env/messages.hpp
 
   /// Loaded sessions; others are in the stores only. `face` is valid as long as the entry is there: its actor removes it.

@@ -1,5 +1,5 @@
 // What a start finds in the stores, brought back: nurseries are relinked, every linked kernel is attached in parallel, open cells without a
-// kernel get one or an honest end, run directories without a link go. How a kernel is found again is kernel.cpp's, what it told session.cpp's.
+// kernel get one or an honest end, run directories without a link go. How a kernel is found is kernel.cpp's, what it told session.cpp's.
 #pragma once
 
 #include <map>

@@ -27,7 +27,7 @@ struct session_seed {
   session_records records = {};              // of one that is not fresh
 };
 
-/// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel and wind_down.
+/// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel, job_call and wind_down.
 caf::actor spawn_session(caf::actor_system& system, shared_context shared, session_seed seed);
 
 }  // namespace holdfast::core

@@ -10,7 +10,7 @@ std::vector<error_description> const& described_errors() {
       {error_code::unknown_method, "no such method"},
       {error_code::invalid_params, "a param is unknown, missing, of the wrong type or out of range; `data.param` names it"},
       {error_code::internal, "a mistake in the daemon"},
-      {error_code::not_found, "there is no such session, cell or kernel"},
+      {error_code::not_found, "there is no such session, cell, display, kernel or job"},
       {error_code::cell_conflict, "the cell's id has been used with other code"},
       {error_code::cell_expired, "the cell's record has been trimmed"},
       {error_code::busy, "it has a running or queued cell; or too many requests of this connection are open"},

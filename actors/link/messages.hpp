@@ -42,7 +42,7 @@ struct interrupt {
 /// Asks a kernel for something beside its cells; answered by `answer` with the same id.
 struct request {
   std::string id;
-  std::string what;                           // variables, job_stop or job_output
+  std::string what;                           // variables, snapshot, restore, fork, job_stop or job_output
   std::map<std::string, std::string> fields;  // what it takes besides: texts
   std::map<std::string, std::uint64_t> numbers{};
 };
@@ -254,7 +254,7 @@ struct exited {
   std::uint64_t start_time = 0;
   std::string cause;                      // exit signal oom unresponsive
   std::optional<std::int64_t> exit_code;  // with cause exit
-  std::optional<std::string> signal;      // with cause signal, such as SIGKILL
+  std::optional<std::string> signal;      // that ended it, such as SIGKILL
   std::string log_tail;
   std::vector<pipe_rest> rest;       // what was left in its output pipes
   std::vector<ended_process> ended;  // what it left behind and was ended
