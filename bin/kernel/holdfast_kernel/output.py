@@ -48,6 +48,7 @@ class Output:
         self._notify = notify
         self._lock = RLock()  # whoever holds it may be in the midst of a write: see _put_off
         self._pipes = Pipes(readers)
+        self._try_poll = self._pipes.try_poll
         self._poll = self._pipes.poll
         self._on_parted = on_parted
         self._began = 0.0  # monotonic, of the newest cell
@@ -103,7 +104,11 @@ class Output:
             return self._put_off(stream, data)
         with self._lock:
             if text != '\n':  # the second write of a print(): nothing is to come between
-                for fd, _events in self._poll(0):
+                try:
+                    ready = self._try_poll(0)
+                except OSError:
+                    ready = self._poll(0)
+                for fd, _events in ready:
                     self._read_pipe(fd, True)
             execution = _label()  # as in _writer, without the call
             self._put(stream, data, True, self._cell if execution is None else execution.output)

@@ -67,7 +67,7 @@ def _has_copies(one):
 
 
 class Pipes:
-    __slots__ = ('by_fd', 'poll', '_present', '_poller', '_left_poller', '_left', '_ended', '_offspring')
+    __slots__ = ('by_fd', 'poll', 'try_poll', '_present', '_poller', '_left_poller', '_left', '_ended', '_offspring')
 
     def __init__(self, readers):
         """`readers`: {stream: non-blocking read end}."""
@@ -77,7 +77,7 @@ class Pipes:
         self._ended = []  # Pipes that are read no more; the owner of the link closes them, when nothing polls them
         self._poller = polling.Poller()  # of the present ones
         self._left_poller = polling.Poller()
-        self.poll = self._poller.poll
+        self.poll, self.try_poll = self._poller.poll, self._poller.try_poll
         self._offspring = Offspring()
         for stream, fd in readers.items():
             self._use(Pipe(stream, fd))

@@ -12,10 +12,11 @@ from . import system
 class Poller:
     """`register`, `modify`, `unregister` and `poll` (milliseconds, or None) as select.poll() has them, for POLLIN and POLLOUT."""
 
-    __slots__ = ('_poll', '_masks')
+    __slots__ = ('_poll', '_masks', 'try_poll')
 
     def __init__(self):
         self._poll = poll()
+        self.try_poll = self._poll.poll  # the same without a call of Python's; OSError where only the other one works
         self._masks = {}  # descriptor -> what is waited for
 
     def register(self, fd, mask):
@@ -30,7 +31,7 @@ class Poller:
 
     def poll(self, timeout=None):
         try:
-            return self._poll.poll(timeout)
+            return self.try_poll(timeout)
         except OSError as error:
             if error.errno != EINVAL:
                 raise
