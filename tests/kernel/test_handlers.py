@@ -1,5 +1,6 @@
 """Code of a cell that runs where it likes, signal handlers and trace functions: it meets the kernel's own code and harms it not."""
 
+import ast
 import os
 import select
 import signal
@@ -131,6 +132,19 @@ class LeftTracingTest(NurseryTest):
 
     def test_a_fresh_kernel_has_none(self):
         self.assertEqual(self.kernel.run('import sys\nsys.gettrace(), sys.getprofile()')['value'], '(None, None)')
+
+    def test_one_that_prints_in_a_child_of_a_fork_writes_into_nothing_of_the_kernel_s(self):
+        code = ('import os, sys\nnumber, seen = os.getpid(), 0\ndef show(*_):\n    global seen\n    seen += 1\n'
+                '    sys.stdout.write("%d %s\\n" % (os.getpid(), "\\u00e9" * (os.getpid() % 50)))\nsys.setprofile(show)\nfor _ in range(40):\n    if os.fork() == 0: os._exit(0)\n'
+                'sys.setprofile(None)\nnumber, seen')
+
+        done = self.kernel.run(code, timeout_ms=15000)
+
+        self.assertEqual(done['status'], 'ok', done)
+        number, seen = ast.literal_eval(done['value'])
+        own = [line for line in self.kernel.connection.output(done['cell']).split('\n') if line.startswith('%d ' % number)]
+        self.assertEqual(own, ['%d %s' % (number, '\u00e9' * (number % 50))] * seen)
+        self.assertEqual(self.kernel.run('1+1')['value'], '2')
 
     def test_an_alarm_that_raises_in_one_costs_no_kernel(self):
         self.kernel.run('import sys\nkept = 41\nsys.setprofile(lambda *_: None)\n' + RAISING +

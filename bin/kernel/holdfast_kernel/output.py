@@ -8,7 +8,7 @@ import codecs
 import select
 from _thread import RLock, _count as thread_count, allocate_lock, get_ident
 
-from os import read, write  # bound here, as below: a cell may replace those of the module
+from os import getpid, read, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic  # bound here: a cell may replace those of the module
 
 from . import limits, texts
@@ -43,6 +43,7 @@ class Output:
     def __init__(self, journal, readers, notify, on_parted):
         """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
+        self._pid = getpid()  # a trace function may print in the child of a fork before `become_forked_child` is called
         self._journal = journal
         self._append = journal.append
         self._notify = notify
@@ -98,7 +99,7 @@ class Output:
     def write(self, stream, text):
         """Text from a Python stream; what the pipes hold already goes before it."""
         data = text.encode('utf-8', 'backslashreplace')
-        if self.forked:
+        if getpid() != self._pid:
             return _write_all(stream, data)
         if self._lock._is_owned():
             return self._put_off(stream, data)
@@ -117,7 +118,7 @@ class Output:
 
     def write_bytes(self, stream, data):
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
-        if self.forked:
+        if getpid() != self._pid:
             return _write_all(stream, data)
         if self._lock._is_owned():
             return self._put_off(stream, data.decode('utf-8', 'replace').encode())
