@@ -167,8 +167,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       if (!identify()) return;
     }
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
-    self->send(session,
-               kernel_attached{row.kernel, message.epoch, message.process, !resumed && row.epoch > 0, shared_from_this()});
+    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, !resumed && row.epoch > 0, shared_from_this()});
   }
 
   // ---- data ----
@@ -289,30 +288,31 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
 }  // namespace
 
 caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, kernel_plan plan) {
-  return system.middleman().spawn_broker([shared, plan](caf::io::broker* self) -> caf::behavior {
-    set_handlers(self, "kernel");
-    auto state = std::make_shared<kernel_actor>(self, shared, plan);
-    state->start();
-    return {
-        [state](end_kernel const& order) { state->on_end(order); },
-        [state](let_go) { state->finish(); },
-        [state](env::kernel_spawned const& answer) { state->on_spawned(answer); },
-        [state](env::spawn_refused const& answer) { state->on_refused(answer.problem); },
-        [state](env::exit_known const& known) { state->on_exit_known(known); },
-        [state](remains_found& found) { state->on_remains(std::move(found)); },
-        [state](caf::io::new_data_msg const& message) { state->on_data(message); },
-        [state](caf::io::data_transferred_msg const& message) { state->link.on_transferred(message.remaining); },
-        [state](caf::io::connection_closed_msg const& message) {
-          if (state->link.is(message.handle)) {
-            state->link.on_closed();
-            state->on_link_lost("the connection was closed");
-          }
-        },
-        [state](wake_up const& message) {
-          if (state->wake.take(message)) state->on_wake();
-        },
-    };
-  });
+  return system.middleman().spawn_broker(
+      [shared = std::move(shared), plan = std::move(plan)](caf::io::broker* self) -> caf::behavior {
+        set_handlers(self, "kernel");
+        auto state = std::make_shared<kernel_actor>(self, shared, plan);
+        state->start();
+        return {
+            [state](end_kernel const& order) { state->on_end(order); },
+            [state](let_go) { state->finish(); },
+            [state](env::kernel_spawned const& answer) { state->on_spawned(answer); },
+            [state](env::spawn_refused const& answer) { state->on_refused(answer.problem); },
+            [state](env::exit_known const& known) { state->on_exit_known(known); },
+            [state](remains_found& found) { state->on_remains(std::move(found)); },
+            [state](caf::io::new_data_msg const& message) { state->on_data(message); },
+            [state](caf::io::data_transferred_msg const& message) { state->link.on_transferred(message.remaining); },
+            [state](caf::io::connection_closed_msg const& message) {
+              if (state->link.is(message.handle)) {
+                state->link.on_closed();
+                state->on_link_lost("the connection was closed");
+              }
+            },
+            [state](wake_up const& message) {
+              if (state->wake.take(message)) state->on_wake();
+            },
+        };
+      });
 }
 
 }  // namespace holdfast::core

@@ -25,7 +25,7 @@ namespace holdfast::core {
 using std::chrono::steady_clock;
 
 session_state::session_state(caf::io::broker* broker, shared_context context, storage::session_record record, bool fresh)
-    : self(broker), shared(std::move(context)), row_(std::move(record)), on_disk(!fresh) {}
+    : self(broker), shared(std::move(context)), own_row(std::move(record)), on_disk(!fresh) {}
 
 std::filesystem::path session_state::output_file(storage::cell_record const& cell) const {
   return shared->settings.home / "output" / std::to_string(cell.session) / std::to_string(cell.number);
@@ -86,17 +86,17 @@ void session_state::load(std::optional<storage::link_record> link, session_recor
                [](auto const& each) { return !storage::has_ended(each.state); });
   if (link) {
     // An intended link is asked for again: starting is idempotent by kernel id.
-    kernel_ = session_kernel{{}, *link, {}, false, {}};
+    own_kernel = session_kernel{{}, *link, {}, false, {}};
     auto const intended = link->state == storage::link_state::intended;
     if (intended)
       start_kernel();
     else
-      kernel_->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
+      own_kernel->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
   }
   std::vector<live_cell> unknown;
   for (auto& record : records.open) {
     auto cell = make_live(record, {});
-    auto outbox = stores.outbox(row_.number, record.number);
+    auto outbox = stores.outbox(own_row.number, record.number);
     if (outbox && *outbox) cell.outbox = **outbox;
     auto const with_kernel = link && record.kernel == link->kernel;
     auto const known = record.status == storage::cell_status::running ? with_kernel : outbox && outbox->has_value();
@@ -121,7 +121,7 @@ void session_state::load(std::optional<storage::link_record> link, session_recor
   }
   for (auto& cell : cells) {
     if (!is_out(cell)) continue;
-    kernel_->row.generation = std::max(kernel_->row.generation, cell.row.generation);
+    own_kernel->row.generation = std::max(own_kernel->row.generation, cell.row.generation);
     set_overdue(cell);
   }
   advance();
@@ -129,7 +129,7 @@ void session_state::load(std::optional<storage::link_record> link, session_recor
 
 void session_state::advance() {
   accept_arrivals();
-  if (!kernel_ && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
+  if (!own_kernel && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
   settle_saved();
   dispatch();
   guard_background();
@@ -138,9 +138,9 @@ void session_state::advance() {
 void session_state::on_call(session_call& call) {
   auto& from = call.from;
   auto const is_run = std::holds_alternative<run_cell>(call.what);
-  if (gone && is_run) return answer_error(from, being_closed(row_.key));
+  if (gone && is_run) return answer_error(from, being_closed(own_row.key));
   if (gone || (closing && !is_run && !std::holds_alternative<close_session>(call.what)))
-    return answer_error(from, unknown_session(row_.key));
+    return answer_error(from, unknown_session(own_row.key));
   if (shared->shutting_down)
     return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   std::visit(
@@ -177,7 +177,7 @@ void session_state::on_call(session_call& call) {
 
 void session_state::ask_for_row() {
   if (!std::exchange(row_asked, true))
-    self->send(shared->disk, commit_to_disk{{storage::put_session{row_}}, address(), disk_tag::session_row});
+    self->send(shared->disk, commit_to_disk{{storage::put_session{own_row}}, address(), disk_tag::session_row});
 }
 
 void session_state::on_disk_committed(disk_committed const& answer) {
@@ -229,13 +229,14 @@ void session_state::on_wake() {
   }
   if (is_overdue) end_kernel_for(end_reason::deadline, end_kernel::how::abort);
   while (!arrivals.empty() && arrivals.front().deadline <= now)
-    refuse_front({error_code::at_capacity, "no kernel was ready for session " + row_.key.session + " in time; send it again", {}});
+    refuse_front(
+        {error_code::at_capacity, "no kernel was ready for session " + own_row.key.session + " in time; send it again", {}});
   for (auto const& each : arrivals) wake_at(each.deadline);
   if (due(dispatch_retry_at)) advance();
 }
 
 void session_state::on_wind_down(bool end_kernels) {
-  if (end_kernels && kernel_) {
+  if (end_kernels && own_kernel) {
     ending_kernel = true;
     end_cells_out(cell_ending::reset);
     return end_kernel_for(end_reason::shutdown, end_kernel::how::kill);
@@ -254,8 +255,8 @@ void session_state::on_wind_down(bool end_kernels) {
   refuse_fork_copy({error_code::shutting_down, "the daemon is shutting down", {}});
   answer_fork(error{error_code::shutting_down, "the daemon is shutting down; the session is made: session.get shows it", {}});
   answer_job_waiters(steady_time::max());
-  if (kernel_ && kernel_->actor) self->send(kernel_->actor, let_go{});
-  shared->sessions.erase(row_.key);
+  if (own_kernel && own_kernel->actor) self->send(own_kernel->actor, let_go{});
+  shared->sessions.erase(own_row.key);
   on_retire();
 }
 
@@ -267,7 +268,7 @@ void session_state::on_retire() {
 // ---- what lists show ----
 
 char const* session_state::state() const {
-  if (kernel_) {
+  if (own_kernel) {
     auto const view = *kernel();
     return view.state();
   }
@@ -276,16 +277,16 @@ char const* session_state::state() const {
 }
 
 std::optional<kernel_view> session_state::kernel() const {
-  if (!kernel_) return std::nullopt;
-  auto const& link = kernel_->row;
-  kernel_view view{row_.key,
+  if (!own_kernel) return std::nullopt;
+  auto const& link = own_kernel->row;
+  kernel_view view{own_row.key,
                    link.kernel,
                    link.environment,
                    link.python,
                    link.process.pid,
                    link.state == storage::link_state::live,
-                   kernel_->attached,
-                   kernel_->was_tried,
+                   own_kernel->attached,
+                   own_kernel->was_tried,
                    {},
                    0,
                    jobs_of_kernel().size(),
@@ -303,7 +304,7 @@ std::optional<kernel_view> session_state::kernel() const {
 std::string session_state::row() const {
   auto const view = kernel();
   link::json_writer out;
-  write_key(out, row_.key).text("state", state());
+  write_key(out, own_row.key).text("state", state());
   out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
   if (view && !view->cell.empty())
     out.text("cell", view->cell);
@@ -312,10 +313,10 @@ std::string session_state::row() const {
   out.number("queued",
              std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
   out.number("jobs", live_jobs());
-  auto const idle_since = view && view->idle_since != 0 ? view->idle_since : row_.created_at;
+  auto const idle_since = view && view->idle_since != 0 ? view->idle_since : own_row.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
   out.number("saved_bytes", saved.row && !is_unwanted() ? saved.row->bytes : 0).number("notices", notices.size());
-  out.text("created_at", rfc3339(row_.created_at));
+  out.text("created_at", rfc3339(own_row.created_at));
   return out.take();
 }
 

@@ -49,10 +49,10 @@ std::optional<end_reason> fresh_kernel_for(storage::outbox_record const& cell, s
 }  // namespace
 
 void session_state::on_run(reply_to from, run_cell what) {
-  if (closing) return answer_error(from, being_closed(row_.key));
+  if (closing) return answer_error(from, being_closed(own_row.key));
   if (arrivals.size() >= defaults::max_queue_per_session)
     return answer_error(from, {error_code::queue_full,
-                               "session " + row_.key.session + " has " + std::to_string(arrivals.size()) +
+                               "session " + own_row.key.session + " has " + std::to_string(arrivals.size()) +
                                    " cells waiting for a kernel; wait for one",
                                {}});
   arrival made{
@@ -84,7 +84,7 @@ bool session_state::replay(arrival& front) {
       add_waiter(*live, front.from, what.wait_ms, what.stream, 0);
     return true;
   }
-  auto known = shared->stores->find_cell(row_.number, what.cell);
+  auto known = shared->stores->find_cell(own_row.number, what.cell);
   if (!known) {
     answer_error(front.from, from_storage(known.error()));
     return true;
@@ -100,18 +100,18 @@ bool session_state::replay(arrival& front) {
 std::optional<error> session_state::why_refused(run_cell const& what) const {
   if (shared->store_failed)
     return error{error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}};
-  if (what.if_kernel && (!kernel_ || kernel_->ending || kernel_->row.kernel != *what.if_kernel))
+  if (what.if_kernel && (!own_kernel || own_kernel->ending || own_kernel->row.kernel != *what.if_kernel))
     return error{error_code::kernel_changed,
-                 "session " + row_.key.session + " does not have kernel " + what.if_kernel->text + " any more",
+                 "session " + own_row.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
-  if (what.if_kernel && (what.reset || (what.python && *what.python != kernel_->row.asked_python)))
+  if (what.if_kernel && (what.reset || (what.python && *what.python != own_kernel->row.asked_python)))
     return error{
         error_code::kernel_changed,
         "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
         {}};
-  if (what.python && *what.python != (kernel_ ? kernel_->row.asked_python : row_.python)) {
+  if (what.python && *what.python != (own_kernel ? own_kernel->row.asked_python : own_row.python)) {
     // Looked for before the session's kernel is ended for it; whether it runs is seen later.
-    auto variables = as_map(row_.variables);
+    auto variables = as_map(own_row.variables);
     for (auto const& [name, value] : what.env) variables[name] = value;
     if (auto const found = env::find_interpreter(*what.python, shared->settings, shared->variables, variables); !found)
       return found.error();
@@ -119,7 +119,7 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
   auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
   if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
     return error{error_code::queue_full,
-                 "session " + row_.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
+                 "session " + own_row.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
                  {}};
   return std::nullopt;
 }
@@ -137,8 +137,8 @@ bool session_state::accept_front() {
     return true;
   }
   if (!on_disk) ask_for_row();
-  if (!kernel_) start_kernel();
-  if (!on_disk || !kernel_ || kernel_->ending || kernel_->row.state != storage::link_state::live) return false;
+  if (!own_kernel) start_kernel();
+  if (!on_disk || !own_kernel || own_kernel->ending || own_kernel->row.state != storage::link_state::live) return false;
   record_front();
   return true;
 }
@@ -150,7 +150,7 @@ void session_state::record_front() {
   if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
 
   storage::cell_record record;
-  record.session = row_.number;
+  record.session = own_row.number;
   record.number = last_number + 1;
   record.cell = what.cell;
   record.code = front.code;
@@ -159,13 +159,14 @@ void session_state::record_front() {
   record.timeout_ms = what.timeout_ms;
   record.background_after_ms = what.background_after_ms;
   storage::changes unit;
-  auto const before = row_;
+  auto const before = own_row;
   take_settings(what, unit);
-  storage::outbox_record outbox{row_.number, record.number,   what.code,
-                                what.reset,  python_of(what), what.if_kernel ? what.if_kernel->text : ""};
-  auto link = kernel_->row;
+  storage::outbox_record outbox{own_row.number, record.number,   what.code,
+                                what.reset,     python_of(what), what.if_kernel ? what.if_kernel->text : ""};
+  auto link = own_kernel->row;
   auto const is_strict = shared->settings.strict_durability;
-  auto const at_once = !is_strict && foreground() == nullptr && kernel_->attached && may_send() && !fresh_kernel_for(outbox, link);
+  auto const at_once =
+      !is_strict && foreground() == nullptr && own_kernel->attached && may_send() && !fresh_kernel_for(outbox, link);
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
@@ -173,17 +174,17 @@ void session_state::record_front() {
   unit.push_back(storage::put_cell{record});
   unit.push_back(storage::put_outbox{outbox});
   if (failpoint(failpoint_id::core_before_accept_recorded)) {
-    row_ = before;
+    own_row = before;
     return refuse_front({error_code::store_full, "cannot record cell " + what.cell.text + "; nothing ran, send it again", {}});
   }
   if (auto committed = shared->commit(unit); !committed) {
-    row_ = before;
+    own_row = before;
     return refuse_front(committed.error());
   }
   (void)failpoint(failpoint_id::core_after_accept_recorded);
   ++last_number;
-  kernel_->row = std::move(link);
-  shared->move_later(row_.number, record.number);
+  own_kernel->row = std::move(link);
+  shared->move_later(own_row.number, record.number);
 
   auto& cell = cells.emplace_back(make_live(record, std::move(outbox)));
   auto accepted = std::move(front);
@@ -201,7 +202,7 @@ void session_state::tell_accepted(live_cell& cell, arrival accepted) {
   publish("cell_accepted", cell_details(cell.row.cell));
   if (accepted.what.stream) {
     link::json_writer params;
-    write_key(params, row_.key).text("cell", cell.row.cell.text);
+    write_key(params, own_row.key).text("cell", cell.row.cell.text);
     self->send(accepted.from.front, notification{accepted.from.connection, "cell.accepted", params.take()});
   }
   add_waiter(cell, accepted.from, accepted.what.wait_ms, accepted.what.stream, 0);
@@ -216,8 +217,8 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
   if (problem) {
     answer_error(accepted.from, from_storage(*problem));
     for (auto const& each : found->waiters) answer_error(each.to, from_storage(*problem));
-    if (!shared->commit({storage::erase_cell{row_.number, number}, storage::erase_outbox{row_.number, number}}))
-      log::error("store-failed", "cell {} of session {} was refused and could not be removed", number, row_.number);
+    if (!shared->commit({storage::erase_cell{own_row.number, number}, storage::erase_outbox{own_row.number, number}}))
+      log::error("store-failed", "cell {} of session {} was refused and could not be removed", number, own_row.number);
     cells.erase(found);
   } else {
     tell_accepted(*found, std::move(accepted));
@@ -228,45 +229,45 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
 /// The interpreter that a cell wants; one that names none wants that of the cell before it, or the one that the session last ran with.
 std::string session_state::python_of(run_cell const& what) const {
   if (what.python) return *what.python;
-  if (cells.empty()) return row_.python;
-  return is_out(cells.back()) ? kernel_->row.asked_python : cells.back().outbox.python;
+  if (cells.empty()) return own_row.python;
+  return is_out(cells.back()) ? own_kernel->row.asked_python : cells.back().outbox.python;
 }
 
 /// The session's last cwd and variables.
 void session_state::take_settings(run_cell const& what, storage::changes& unit) {
   auto changed = false;
-  if (what.cwd && *what.cwd != row_.cwd) {
-    row_.cwd = *what.cwd;
+  if (what.cwd && *what.cwd != own_row.cwd) {
+    own_row.cwd = *what.cwd;
     changed = true;
   }
   if (!what.env.empty()) {
-    auto merged = as_map(row_.variables);
+    auto merged = as_map(own_row.variables);
     for (auto const& [name, value] : what.env) merged[name] = value;
     std::vector<std::string> lines;
     for (auto const& [name, value] : merged) lines.push_back(name + "=" + value);
-    if (lines != row_.variables) {
-      row_.variables = std::move(lines);
+    if (lines != own_row.variables) {
+      own_row.variables = std::move(lines);
       changed = true;
     }
   }
   if (!changed) return;
-  unit.push_back(storage::put_session{row_});
-  shared->move_later(row_.number);
+  unit.push_back(storage::put_session{own_row});
+  shared->move_later(own_row.number);
 }
 
 /// Makes the intended link, unless there is one by the records, and asks for its kernel.
 void session_state::start_kernel() {
   if (shared->shutting_down || closing) return;
-  if (!kernel_) {
+  if (!own_kernel) {
     // The first arrival says how. Its settings are recorded with the link: taken back if that kernel does not start.
     storage::changes unit;
-    auto before = row_;
+    auto before = own_row;
     if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit);
     storage::link_record link;
     link.kernel = kernel_id("k-" + make_ulid());
-    link.session = row_.number;
+    link.session = own_row.number;
     auto const wanted = !cells.empty()     ? cells.front().outbox.python
-                        : arrivals.empty() ? row_.python
+                        : arrivals.empty() ? own_row.python
                                            : python_of(arrivals.front().what);
     link.python = link.asked_python = wanted;
     link.token = random_hex(32);
@@ -281,18 +282,18 @@ void session_state::start_kernel() {
       committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
     }
     if (!committed) {
-      row_ = std::move(before);
+      own_row = std::move(before);
       while (!arrivals.empty()) refuse_front(committed.error());
       if (!cells.empty()) try_again_later();
       return;
     }
-    kernel_ = session_kernel{{}, std::move(link), {}, false, {}};
-    kernel_->row_before = std::move(before);
+    own_kernel = session_kernel{{}, std::move(link), {}, false, {}};
+    own_kernel->row_before = std::move(before);
   }
   env::spawn_kernel request{
-      {},       kernel_->row.kernel,    kernel_->row.token,     kernel_->row.directory, kernel_->row.asked_python,
-      row_.cwd, as_map(row_.variables), state_path(row_.number)};
-  kernel_->actor = spawn_kernel_actor(self->system(), shared, {kernel_->row, address(), std::move(request)});
+      {},          own_kernel->row.kernel,    own_kernel->row.token,     own_kernel->row.directory, own_kernel->row.asked_python,
+      own_row.cwd, as_map(own_row.variables), state_path(own_row.number)};
+  own_kernel->actor = spawn_kernel_actor(self->system(), shared, {own_kernel->row, address(), std::move(request)});
 }
 
 /// The store did not take what the first cell needs; nothing else would come back to it.
@@ -303,7 +304,7 @@ void session_state::try_again_later() {
 
 /// Hands the foreground cell to an attached kernel that does not have it yet.
 void session_state::dispatch() {
-  if (!kernel_ || !kernel_->attached || kernel_->ending || shared->shutting_down || !may_send()) return;
+  if (!own_kernel || !own_kernel->attached || own_kernel->ending || shared->shutting_down || !may_send()) return;
   // Those that an earlier incarnation left in the background are there; an end asked for before the kernel was attached is told now.
   for (auto& cell : cells)
     if (cell.row.background && !std::exchange(cell.sent, true) && cell.ending == cell_ending::interrupt) send_interrupt(cell);
@@ -311,7 +312,7 @@ void session_state::dispatch() {
   if (first == nullptr) return;
   auto& front = *first;
   if (front.sent || front.awaits_disk) return;
-  auto& link = kernel_->row;
+  auto& link = own_kernel->row;
   if (front.row.kernel != link.kernel) {
     if (!front.outbox.if_kernel.empty() && front.outbox.if_kernel != link.kernel.text) {
       link::cell_error why{
@@ -344,7 +345,7 @@ void session_state::send_execute(live_cell& cell) {
   link::execute message{cell.row.cell,         cell.row.generation,
                         cell.outbox.code,      static_cast<std::uint64_t>(cell.row.timeout_ms),
                         defaults::output_kept, static_cast<std::uint64_t>(cell.row.background_after_ms)};
-  kernel_->port->send_execute(link::to_json(message));
+  own_kernel->port->send_execute(link::to_json(message));
   cell.sent = true;
   if (cell.ending == cell_ending::none) cell.overdue.reset();  // counted anew
   set_overdue(cell);

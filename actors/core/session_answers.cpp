@@ -32,7 +32,7 @@ void session_state::answer_result(reply_to const& to, storage::cell_record const
 
 kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) const {
   kernel_facts facts;
-  auto const& link = kernel_->row;
+  auto const& link = own_kernel->row;
   auto const is_first = cell.generation == 1;
   facts.kernel = link.kernel;
   facts.pid = link.process.pid;
@@ -54,9 +54,9 @@ kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) co
 
 result_facts session_state::facts_without_output(live_cell const& cell) const {
   result_facts facts;
-  facts.key = row_.key;
+  facts.key = own_row.key;
   facts.row = cell.row;
-  if (kernel_ && cell.row.kernel == kernel_->row.kernel) facts.kernel = kernel_facts_of(cell.row);
+  if (own_kernel && cell.row.kernel == own_kernel->row.kernel) facts.kernel = kernel_facts_of(cell.row);
   return facts;
 }
 
@@ -104,7 +104,7 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
     offset = to.offset;
   }
   link::json_writer params({}, text.size() + 256);
-  write_key(params, row_.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).text("stream", to_string(which));
+  write_key(params, own_row.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).text("stream", to_string(which));
   // dropped_bytes stays last: a front adds what it had to drop itself.
   params.number("offset", offset).text("text", text).number("dropped_bytes", dropped);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
@@ -113,7 +113,7 @@ void session_state::notify_output(waiter& to, live_cell const& cell, link::outpu
 
 void session_state::notify_display(waiter& to, live_cell const& cell, link::display const& shown) {
   link::json_writer params({}, 256);
-  write_key(params, row_.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).number("offset", shown.offset);
+  write_key(params, own_row.key).text("cell", cell.row.cell.text).number("seq", ++to.seq).number("offset", shown.offset);
   params.json("display", display_json(shown)).number("dropped_bytes", 0);
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
 }
@@ -130,21 +130,21 @@ void session_state::finish(storage::cell_record row) {
 }
 
 result<storage::cell_record> session_state::stored(cell_id const& cell) const {
-  auto known = shared->stores->find_cell(row_.number, cell);
+  auto known = shared->stores->find_cell(own_row.number, cell);
   if (!known) return tl::unexpected(from_storage(known.error()));
   if (!*known)
     return fail(error_code::not_found,
-                "no cell " + cell.text + " in session " + row_.key.session + "; cell.list shows what there is");
+                "no cell " + cell.text + " in session " + own_row.key.session + "; cell.list shows what there is");
   if ((*known)->expired)
     return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
-  auto record = shared->stores->cell(row_.number, (*known)->number);
+  auto record = shared->stores->cell(own_row.number, (*known)->number);
   if (!record) return tl::unexpected(from_storage(record.error()));
   if (!*record)
     return fail(error_code::cell_expired, "the record of cell " + cell.text + " has expired; it ran, and will not run again");
   auto found = std::move(**record);
   if (found.result.empty()) {  // not final and not ours to run: it is told as it stands
     result_facts facts;
-    facts.key = row_.key;
+    facts.key = own_row.key;
     facts.row = found;
     found.result = result_json(facts);
   }
@@ -180,7 +180,7 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
   std::vector<std::string> rows;
   std::string next;
   while (next.empty()) {
-    auto const page = shared->stores->cells(row_.number, before, defaults::list_limit_most);
+    auto const page = shared->stores->cells(own_row.number, before, defaults::list_limit_most);
     if (!page) return answer_error(from, from_storage(page.error()));
     for (auto const& recorded : *page) {
       auto const* live = find(recorded.cell);

@@ -31,7 +31,7 @@ storage::notice_record session_state::make_notice(std::string kind, std::string 
                                                   std::vector<storage::job_record> const& of_jobs) const {
   auto const quoted = [](std::string const& id) { return "\"" + id + "\""; };
   return {notice_id("n-" + make_ulid()),
-          row_.number,
+          own_row.number,
           std::move(kind),
           std::move(text),
           "{\"jobs\":" + job_details(of_jobs) + ",\"cells\":" + link::json_list(lost, quoted) + ",\"skipped\":[]}",
@@ -45,9 +45,9 @@ void session_state::add_notice(storage::notice_record notice) {
 
 /// Nothing ran in it: the next kernel is what it would have been, and settings that came with a run that was never accepted are forgotten.
 storage::session_record session_state::row_after_failed_start() const {
-  auto next = row_;
-  if (kernel_->row.state == storage::link_state::live) next.fresh_reason = saved.row ? "died" : kernel_->row.reason;
-  if (auto const& before = kernel_->row_before; before && cells.empty()) {
+  auto next = own_row;
+  if (own_kernel->row.state == storage::link_state::live) next.fresh_reason = saved.row ? "died" : own_kernel->row.reason;
+  if (auto const& before = own_kernel->row_before; before && cells.empty()) {
     next.python = before->python;
     next.cwd = before->cwd;
     next.variables = before->variables;
@@ -58,14 +58,14 @@ storage::session_record session_state::row_after_failed_start() const {
 /// Nothing ran in it: those who wait for acceptance are refused. Cells that were accepted for an earlier kernel get another try, three at
 /// most, then end as an error.
 void session_state::on_start_failed(kernel_start_failed const& told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
   log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
   auto next = row_after_failed_start();
   storage::changes unit{storage::erase_link{told.kernel}, storage::put_session{next}};
   std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
     // Another interpreter may start well: only what wanted this one has had its try.
-    if (cell.outbox.python != kernel_->row.asked_python) continue;
+    if (cell.outbox.python != own_kernel->row.asked_python) continue;
     auto row = cell.row;
     row.kernel = {};
     row.generation = 0;
@@ -84,16 +84,16 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   auto const committed = shared->commit(unit);
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
-  auto const wanted_it = [&] { return python_of(arrivals.front().what) == kernel_->row.asked_python; };
+  auto const wanted_it = [&] { return python_of(arrivals.front().what) == own_kernel->row.asked_python; };
   while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(told);
-  row_ = std::move(next);
-  shared->move_later(row_.number);
+  own_row = std::move(next);
+  shared->move_later(own_row.number);
   publish("refused", "{\"reason\":\"start_failed\"}");
-  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
+  self->send(shared->files, remove_tree{shared->path(own_kernel->row.directory)});
   auto const view = kernel();
-  kernel_.reset();
+  own_kernel.reset();
   for (auto& row : rows) {
     if (storage::is_final(row.status)) {
       finish(std::move(row));
@@ -103,7 +103,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
     }
   }
   if (fork_asked) {  // the clone: without it there is no such session
-    answer_fork({error_code::cannot_fork, "cannot fork into session " + row_.key.session + ": " + told.problem.message, {}});
+    answer_fork({error_code::cannot_fork, "cannot fork into session " + own_row.key.session + ": " + told.problem.message, {}});
     begin_close();
   }
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
@@ -139,7 +139,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
   row.displays =
       std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
   facts.row = row;
-  facts.death = death_of(told.left, kernel_->ending);
+  facts.death = death_of(told.left, own_kernel->ending);
   if (facts.kernel) {
     facts.kernel->ended = true;
     facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
@@ -154,16 +154,16 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
 }
 
 void session_state::on_dead(kernel_dead told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  if (kernel_->row.epoch == 0 && kernel_->row.generation == 0 && !kernel_->ending && !closing) {
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  if (own_kernel->row.epoch == 0 && own_kernel->row.generation == 0 && !own_kernel->ending && !closing) {
     // It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
-    auto const death = death_of(told.left, kernel_->ending);
+    auto const death = death_of(told.left, own_kernel->ending);
     std::string text = "kernel " + told.kernel.text + " died while it started: " + death_in_words(death);
     if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
     return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
   }
   auto const last_seen = kernel();
-  kernel_->attached = false;
+  own_kernel->attached = false;
   refuse_asked(true);
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   auto const& journal = told.left.journal;
@@ -209,14 +209,14 @@ void session_state::on_dead(kernel_dead told) {
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
   auto const fallen = jobs_after_death(told.left);
   for (auto const& job : fallen) unit.push_back(storage::put_job{job});
-  auto const death = death_of(told.left, kernel_->ending);
-  auto const ordered = kernel_->ending;
-  auto next = row_;
+  auto const death = death_of(told.left, own_kernel->ending);
+  auto const ordered = own_kernel->ending;
+  auto next = own_row;
   // With one that was never used nothing is lost: the next is what it would have been.
   if (ordered == end_reason::reset || ordered == end_reason::environment_changed)
     next.fresh_reason = to_string(*ordered);
   else
-    next.fresh_reason = kernel_->row.generation == 0 ? kernel_->row.reason : "died";
+    next.fresh_reason = own_kernel->row.generation == 0 ? own_kernel->row.reason : "died";
   ++next.restarts;
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
@@ -230,8 +230,8 @@ void session_state::on_dead(kernel_dead told) {
   }
   if (!shared->commit(unit)) return stall(std::move(told));
 
-  row_ = std::move(next);
-  shared->move_later(row_.number);
+  own_row = std::move(next);
+  shared->move_later(own_row.number);
   std::erase_if(notices, is_told);
   for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
   keep_jobs(fallen);
@@ -239,8 +239,8 @@ void session_state::on_dead(kernel_dead told) {
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" +
                               (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
-  self->send(shared->files, remove_tree{shared->path(kernel_->row.directory)});
-  kernel_.reset();
+  self->send(shared->files, remove_tree{shared->path(own_kernel->row.directory)});
+  own_kernel.reset();
   for (auto& row : ended) {
     if (storage::is_final(row.status)) {
       finish(std::move(row));
@@ -260,8 +260,8 @@ void session_state::on_dead(kernel_dead told) {
 /// Another home has the kernel: this one knows nothing more of it. Its namespace is out of reach, so it counts as died.
 void session_state::on_left(kernel_left const& told) {
   kernel_dead absent{told.kernel, {}};
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  kernel_->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  own_kernel->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
   on_dead(std::move(absent));
 }
 

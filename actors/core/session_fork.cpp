@@ -35,7 +35,7 @@ std::string with_left_behind(std::string row, std::string const& left) {
 
 /// What the new session takes over.
 storage::session_record session_state::copy_of_row(std::string const& into) const {
-  auto made = row_;
+  auto made = own_row;
   made.number = 0;  // given when it is sure that there is none of that name
   made.key.session = into;
   made.created_at = now_ms();
@@ -55,25 +55,26 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
   if (!found) return answer_error(from, from_storage(found.error()));
   if (*found || shared->sessions.contains(made.key) || !shared->forking.insert(made.key).second)
     return answer_error(from, {error_code::cannot_fork,
-                               "cannot fork session " + row_.key.session + " into " + what.into +
+                               "cannot fork session " + own_row.key.session + " into " + what.into +
                                    ": that session exists; close it first, or name another one",
                                {}});
   made.number = ++shared->last_session;
   auto const busy = [&](std::string const& with) {
     refuse_fork(
         from, made.key,
-        {error_code::busy, "session " + row_.key.session + " is busy with " + with + "; it can be forked when it is idle", {}});
+        {error_code::busy, "session " + own_row.key.session + " is busy with " + with + "; it can be forked when it is idle", {}});
   };
   if (!cells.empty()) return busy("cell " + cells.front().row.cell.text);
   if (!arrivals.empty()) return busy("a cell that waits for its kernel");
-  if (saved.now != saved_namespace::step::none || (kernel_ && saved.row)) return busy("its namespace, which is saved or restored");
-  if (!kernel_) return fork_without_kernel(from, std::move(made));
-  if (!kernel_->attached || kernel_->ending)
+  if (saved.now != saved_namespace::step::none || (own_kernel && saved.row))
+    return busy("its namespace, which is saved or restored");
+  if (!own_kernel) return fork_without_kernel(from, std::move(made));
+  if (!own_kernel->attached || own_kernel->ending)
     return refuse_fork(
         from, made.key,
-        {error_code::unreachable, "the kernel of session " + row_.key.session + " does not answer now; ask again", {}});
+        {error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again", {}});
 
-  auto link = kernel_->row;
+  auto link = own_kernel->row;
   link.kernel = kernel_id("k-" + make_ulid());
   link.session = made.number;
   link.state = storage::link_state::intended;
@@ -110,7 +111,7 @@ void session_state::drop_clone(reply_to const& from, storage::session_record con
 void session_state::on_forked(reply_to const& from, storage::session_record made, storage::link_record link,
                               result<link::answered> answer) {
   auto const refuse = [&](error_code code, std::string const& why) {
-    drop_clone(from, made, link, {code, "cannot fork session " + row_.key.session + ": " + why, {}});
+    drop_clone(from, made, link, {code, "cannot fork session " + own_row.key.session + ": " + why, {}});
   };
   if (!answer) return refuse(error_code::unreachable, answer.error().message);
   if (answer->error)
@@ -125,7 +126,7 @@ void session_state::on_forked(reply_to const& from, storage::session_record made
   if (auto committed = shared->commit({storage::put_session{made}, storage::put_link{link}}); !committed)
     return drop_clone(from, made, link, committed.error());
   (void)failpoint(failpoint_id::core_after_clone_recorded);
-  log::info("session-forked", "session {} is forked into session {}, kernel {}", row_.number, made.number, link.kernel.text);
+  log::info("session-forked", "session {} is forked into session {}, kernel {}", own_row.number, made.number, link.kernel.text);
   shared->forking.erase(made.key);
   session_seed seed{std::move(made), true, std::move(link), {}};
   seed.asked = fork_reply{from, link::json_list(clone->left, left_json)};
@@ -146,7 +147,7 @@ void session_state::answer_fork(error why) {
 
 void session_state::fork_without_kernel(reply_to const& from, storage::session_record made) {
   if (fork_copy)
-    return refuse_fork(from, made.key, {error_code::busy, "session " + row_.key.session + " is being forked; ask again", {}});
+    return refuse_fork(from, made.key, {error_code::busy, "session " + own_row.key.session + " is being forked; ask again", {}});
   std::optional<storage::saved_record> copy;
   if (is_hibernated()) {
     copy = saved.row;
@@ -165,7 +166,7 @@ void session_state::on_file_copied(file_copied const& told) {
   if (!fork_copy) return;
   if (!told.problem.empty()) {
     return refuse_fork_copy(
-        {error_code::cannot_fork, "cannot copy the saved namespace of session " + row_.key.session + ": " + told.problem, {}});
+        {error_code::cannot_fork, "cannot copy the saved namespace of session " + own_row.key.session + ": " + told.problem, {}});
   }
   record_fork_copy();
 }

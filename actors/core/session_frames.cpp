@@ -20,8 +20,8 @@ bool has(std::vector<storage::notice_record> const& among, storage::notice_recor
 }  // namespace
 
 void session_state::on_live(kernel_live const& told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  auto link = kernel_->row;
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  auto link = own_kernel->row;
   link.state = storage::link_state::live;
   link.nursery = told.nursery;
   link.python = told.python;
@@ -29,7 +29,7 @@ void session_state::on_live(kernel_live const& told) {
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
   // From now on there is a namespace to lose: also to a reboot, which leaves nothing else that says so.
-  auto next = row_;
+  auto next = own_row;
   next.fresh_reason = "died";
   next.python = link.asked_python;  // it runs: what names none gets it from now on
   unit.push_back(storage::put_session{next});
@@ -47,18 +47,18 @@ void session_state::on_live(kernel_live const& told) {
     while (!arrivals.empty()) refuse_front(committed.error());
     return end_kernel_for(end_reason::unrecorded, end_kernel::how::kill);
   }
-  kernel_->row = std::move(link);
-  row_ = std::move(next);
-  shared->move_later(row_.number);
+  own_kernel->row = std::move(link);
+  own_row = std::move(next);
+  shared->move_later(own_row.number);
   settle_kept_jobs();  // those that outlived an earlier kernel and have ended since do not count
   if (notice) add_notice(std::move(*notice));
-  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + kernel_->row.reason + "\"}");
+  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + own_kernel->row.reason + "\"}");
   advance();
 }
 
 void session_state::on_attached(kernel_attached const& told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  auto link = kernel_->row;
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  auto link = own_kernel->row;
   link.epoch = told.epoch;
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
@@ -85,18 +85,18 @@ void session_state::on_attached(kernel_attached const& told) {
     unit.push_back(storage::put_notice{*notice});
   }
   if (shared->commit(unit)) {
-    kernel_->row = std::move(link);
+    own_kernel->row = std::move(link);
     if (notice) {
       std::erase_if(notices, [](auto const& each) { return each.kind == "reattached"; });
-      for (auto const& each : withdrawn) shared->forget_later(row_.number, each);
+      for (auto const& each : withdrawn) shared->forget_later(own_row.number, each);
       add_notice(std::move(*notice));
     }
   }
   // Recorded or not: from now on a death is no failed start, and what it ran is looked for in its spool.
-  kernel_->row.epoch = told.epoch;
-  kernel_->row.process = told.process;
-  kernel_->port = told.port;
-  kernel_->attached = kernel_->was_tried = true;
+  own_kernel->row.epoch = told.epoch;
+  own_kernel->row.process = told.process;
+  own_kernel->port = told.port;
+  own_kernel->attached = own_kernel->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   answer_fork();
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
@@ -104,15 +104,15 @@ void session_state::on_attached(kernel_attached const& told) {
 }
 
 void session_state::on_unreachable(kernel_unreachable const& told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
-  kernel_->attached = false;
-  kernel_->was_tried = true;
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  own_kernel->attached = false;
+  own_kernel->was_tried = true;
   publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
   answer_fork();  // it is there, and looked for
 }
 
 void session_state::on_said(kernel_said told) {
-  if (!kernel_ || kernel_->row.kernel != told.kernel) return;
+  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
   if (auto* earlier = std::get_if<kernel_said>(&stalled)) {  // behind frames that could not be recorded yet
     std::move(told.frames.begin(), told.frames.end(), std::back_inserter(earlier->frames));
     return;
@@ -146,7 +146,7 @@ live_cell* session_state::at_work(cell_id const& cell, std::uint64_t generation)
 bool session_state::take(std::vector<said> const& frames) {
   batch changed;
   for (auto const& frame : frames) {
-    if (frame.seq <= kernel_->row.last_seq) continue;
+    if (frame.seq <= own_kernel->row.last_seq) continue;
     changed.last_seq = frame.seq;
     if (auto* why = std::get_if<unreadable>(&frame.what)) {
       take_unreadable(changed, frame, *why);
@@ -171,23 +171,23 @@ bool session_state::take(std::vector<said> const& frames) {
       changed.answers.push_back(*answer);
     } else if (!take_job_frame(changed, what)) {
       auto const& bad = std::get<link::bad_frame>(what);
-      log::warn("bad-frame", "kernel {} could not read our frame {}: {}", kernel_->row.kernel.text, bad.seq, bad.message);
+      log::warn("bad-frame", "kernel {} could not read our frame {}: {}", own_kernel->row.kernel.text, bad.seq, bad.message);
     }
   }
   if (changed.last_seq == 0) return true;
   if (!changed.is_recorded())
     // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
-    kernel_->row.last_seq = changed.last_seq;
+    own_kernel->row.last_seq = changed.last_seq;
   else if (!record_batch(changed))
     return false;
-  if (kernel_ && kernel_->port) kernel_->port->record(changed.last_seq);
+  if (own_kernel && own_kernel->port) own_kernel->port->record(changed.last_seq);
   for (auto& each : changed.answers) on_answered(std::move(each));
   return true;
 }
 
 /// One transaction for all of it, then the session has it so.
 bool session_state::record_batch(batch& changed) {
-  auto link = kernel_->row;
+  auto link = own_kernel->row;
   link.last_seq = changed.last_seq;
   auto const has_start = changed.has_start();
   auto const has_result = changed.has_result();
@@ -212,7 +212,7 @@ bool session_state::record_batch(batch& changed) {
   if (!shared->commit(unit)) return false;
   if (has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
   if (has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
-  kernel_->row = std::move(link);
+  own_kernel->row = std::move(link);
   if (changed.notices) notices = std::move(*changed.notices);
   for (auto const& each : told) shared->forget_later(each.session, each.notice);
   for (auto const& each : changed.cells)
@@ -253,7 +253,7 @@ void session_state::take_background(batch& into, link::background const& frame) 
 void session_state::take_done(batch& into, link::done const& frame) {
   auto* cell = at_work(frame.cell, frame.generation);
   if (cell == nullptr || into.of(*cell).has_result()) {
-    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", kernel_->row.kernel.text,
+    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", own_kernel->row.kernel.text,
               frame.cell.text);
     return;
   }
@@ -285,7 +285,7 @@ void session_state::take_done(batch& into, link::done const& frame) {
 /// A frame that cannot be read: if it was about a cell, the one in the foreground ends with an error of that name, without one the oldest
 /// in the background. The link stays.
 void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
-  log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", kernel_->row.kernel.text, frame.seq, why.reason);
+  log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", own_kernel->row.kernel.text, frame.seq, why.reason);
   if (why.type != "started" && why.type != "done") return;
   auto* cell = most_likely();
   if (cell == nullptr) return;
@@ -313,7 +313,7 @@ void session_state::on_output(live_cell& cell, link::output_stream which, std::u
 void session_state::on_late_output(link::output const& frame) {
   if (!late || late->cell != frame.cell) {
     auto const row = stored(frame.cell);
-    if (!row || row->kernel != kernel_->row.kernel) return;  // no cell of this kernel, or its record has expired
+    if (!row || row->kernel != own_kernel->row.kernel) return;  // no cell of this kernel, or its record has expired
     late.emplace(late_output{frame.cell, output_log(output_file(*row), defaults::output_kept)});
   }
   if (!late->output.append(frame.stream, frame.offset, frame.text))

@@ -46,13 +46,14 @@ void session_state::take_job_started(batch& into, link::job_started const& frame
   auto const ended =
       std::count_if(into.jobs.begin(), into.jobs.end(), [](auto const& each) { return storage::has_ended(each.state); });
   if (jobs.size() + into.jobs.size() - static_cast<std::size_t>(ended) >= defaults::live_jobs_most) {
-    log::warn("job-not-recorded", "session {} has {} running jobs; {} is not recorded", row_.number, jobs.size(), frame.job.text);
+    log::warn("job-not-recorded", "session {} has {} running jobs; {} is not recorded", own_row.number, jobs.size(),
+              frame.job.text);
     return;
   }
   storage::job_record row;
-  row.session = row_.number;
+  row.session = own_row.number;
   row.job = frame.job;
-  row.kernel = kernel_->row.kernel;
+  row.kernel = own_kernel->row.kernel;
   row.cell = frame.cell;
   row.command = cut(frame.command);
   row.pid = frame.pid;
@@ -84,7 +85,7 @@ void session_state::take_jobs_read(batch& into, link::jobs_read const& frame) co
     auto row = here != into.jobs.end() ? std::optional(*here) : std::nullopt;
     if (!row)
       if (auto stored = shared->stores->job(job)) row = std::move(*stored);
-    if (!row || row->session != row_.number || row->notice.empty()) continue;
+    if (!row || row->session != own_row.number || row->notice.empty()) continue;
     std::erase_if(into.notices_of(*this), [&](auto const& each) { return each.notice == row->notice; });
   }
 }
@@ -93,7 +94,7 @@ storage::job_record* session_state::running_job(batch& into, job_id const& job) 
   auto here = find_job(into.jobs, job);
   if (here == into.jobs.end()) {
     auto const row = find_job(jobs, job);
-    if (row == jobs.end() || row->kernel != kernel_->row.kernel) return nullptr;
+    if (row == jobs.end() || row->kernel != own_kernel->row.kernel) return nullptr;
     here = into.jobs.insert(into.jobs.end(), *row);
   }
   return storage::has_ended(here->state) ? nullptr : &*here;
@@ -115,7 +116,7 @@ void session_state::keep_jobs(std::vector<storage::job_record> const& changed) {
         ++at;
         continue;
       }
-      answer_text(at->to, job_json(row_.key, row, now_ms()));
+      answer_text(at->to, job_json(own_row.key, row, now_ms()));
       at = job_waiters.erase(at);
     }
   }
@@ -124,7 +125,7 @@ void session_state::keep_jobs(std::vector<storage::job_record> const& changed) {
 std::vector<storage::job_record> session_state::jobs_of_kernel() const {
   std::vector<storage::job_record> found;
   for (auto const& each : jobs)
-    if (kernel_ && each.kernel == kernel_->row.kernel) found.push_back(each);
+    if (own_kernel && each.kernel == own_kernel->row.kernel) found.push_back(each);
   return found;
 }
 
@@ -148,7 +149,7 @@ void session_state::settle_kept_jobs() {
   std::vector<storage::job_record> ended;
   storage::changes unit;
   for (auto job : jobs) {
-    if ((kernel_ && job.kernel == kernel_->row.kernel) || is_alive(job)) continue;
+    if ((own_kernel && job.kernel == own_kernel->row.kernel) || is_alive(job)) continue;
     job.state = storage::job_state::lost;
     job.finished_at = now_ms();
     unit.push_back(storage::put_job{job});
@@ -159,7 +160,7 @@ void session_state::settle_kept_jobs() {
 
 std::size_t session_state::live_jobs() const {
   return static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [this](auto const& each) {
-    return (kernel_ && each.kernel == kernel_->row.kernel) || is_alive(each);
+    return (own_kernel && each.kernel == own_kernel->row.kernel) || is_alive(each);
   }));
 }
 
@@ -173,15 +174,15 @@ void session_state::on_job_call(job_call const& call) {
   auto const wanted = std::visit([](auto const& what) { return what.job; }, call.what);
   auto stored = shared->stores->job(wanted);
   if (!stored) return answer_error(from, from_storage(stored.error()));
-  if (gone || closing || !*stored || (*stored)->session != row_.number)
+  if (gone || closing || !*stored || (*stored)->session != own_row.number)
     return answer_error(from, {error_code::not_found, "no job " + wanted.text + "; job.list shows what there is", {}});
   if (auto* what = std::get_if<read_job_output>(&call.what)) return on_read_job_output(from, **stored, *what);
   on_stop_job(from, **stored);
 }
 
 void session_state::on_stop_job(reply_to const& from, storage::job_record const& job) {
-  if (storage::has_ended(job.state)) return answer_text(from, job_json(row_.key, job, now_ms()));
-  if (!kernel_ || kernel_->row.kernel != job.kernel) {  // it has outlived its kernel
+  if (storage::has_ended(job.state)) return answer_text(from, job_json(own_row.key, job, now_ms()));
+  if (!own_kernel || own_kernel->row.kernel != job.kernel) {  // it has outlived its kernel
     await_job_end(job.job, from);
     return self->send(shared->files, end_job_group{address(), job.job});
   }
@@ -194,7 +195,8 @@ void session_state::on_stop_job(reply_to const& from, storage::job_record const&
 }
 
 void session_state::on_read_job_output(reply_to const& from, storage::job_record const& job, read_job_output const& what) {
-  if (!kernel_ || kernel_->row.kernel != job.kernel) return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
+  if (!own_kernel || own_kernel->row.kernel != job.kernel)
+    return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
   link::request request{{}, "job_output", {{"job", job.job.text}}, {{"offset", what.offset}, {"limit", what.limit}}};
   ask_kernel(std::move(request), [this, from, job, offset = what.offset](result<link::answered> answer) {
     if (!answer && answer.error().code == error_code::not_found)  // the kernel keeps the newest only
@@ -226,7 +228,7 @@ void session_state::answer_job(job_id const& job, reply_to const& to) {
   auto stored = shared->stores->job(job);
   if (!stored) return answer_error(to, from_storage(stored.error()));
   if (!*stored) return answer_error(to, {error_code::not_found, "job " + job.text + " is no longer recorded", {}});
-  answer_text(to, job_json(row_.key, **stored, now_ms()));
+  answer_text(to, job_json(own_row.key, **stored, now_ms()));
 }
 
 /// Those who have waited long enough hear how their job stands.

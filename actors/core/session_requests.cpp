@@ -10,13 +10,13 @@ using std::chrono::steady_clock;
 
 void session_state::ask_kernel(link::request what, std::function<void(result<link::answered>)> then, milliseconds patience,
                                bool hears_refusal) {
-  if (!kernel_ || !kernel_->port || !kernel_->attached || kernel_->ending)
-    return then(fail(error_code::unreachable, "the kernel of session " + row_.key.session + " does not answer now; ask again"));
+  if (!own_kernel || !own_kernel->port || !own_kernel->attached || own_kernel->ending)
+    return then(fail(error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again"));
   what.id = "r-" + make_ulid();
   auto const until = steady_clock::now() + patience;
   asked_kernel.emplace(what.id, asked{std::move(then), until, hears_refusal});
   wake_at(until);
-  kernel_->port->send(link::to_json(what));
+  own_kernel->port->send(link::to_json(what));
 }
 
 void session_state::on_answered(link::answered answer) {
@@ -39,17 +39,17 @@ void session_state::refuse_asked(bool all) {
     }
     auto const then = std::move(at->second.then);
     at = asked_kernel.erase(at);
-    then(fail(error_code::unreachable, "the kernel of session " + row_.key.session + " did not answer; ask again"));
+    then(fail(error_code::unreachable, "the kernel of session " + own_row.key.session + " did not answer; ask again"));
   }
 }
 
 void session_state::on_list_variables(reply_to const& from, list_variables const& what) {
   std::uint64_t after = 0;
   if (!read_position(what.after, after)) return answer_error(from, not_a_next(what.after));
-  if (!kernel_) return answer_text(from, R"({"items":[],"next":null})");
+  if (!own_kernel) return answer_text(from, R"({"items":[],"next":null})");
   if (!cells.empty())
     return answer_error(from, {error_code::busy,
-                               "session " + row_.key.session + " is busy with cell " + cells.front().row.cell.text +
+                               "session " + own_row.key.session + " is busy with cell " + cells.front().row.cell.text +
                                    "; its variables can be listed when it is idle",
                                {}});
   ask_kernel({{}, "variables", {}, {{"after", after}, {"limit", what.limit}}}, [this, from](result<link::answered> answer) {

@@ -93,12 +93,12 @@ struct session_state final : session_face {
 
   caf::io::broker* self;
   shared_context shared;
-  storage::session_record row_;
+  storage::session_record own_row;
   bool on_disk;  // its row is synced in `disk`
   std::deque<arrival> arrivals;
   /// In order of acceptance. With a kernel are those in the background and at most one more: the foreground cell.
   std::deque<live_cell> cells;
-  std::optional<session_kernel> kernel_;
+  std::optional<session_kernel> own_kernel;
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   std::vector<storage::job_record> jobs;        // that run, oldest first; also those that outlive an earlier kernel
   cell_number last_number = 0;
@@ -156,7 +156,7 @@ struct session_state final : session_face {
   }
 
   /// By the records the present kernel has this cell, or had it when an earlier incarnation ended.
-  bool is_out(live_cell const& cell) const { return kernel_ && cell.row.kernel == kernel_->row.kernel; }
+  bool is_out(live_cell const& cell) const { return own_kernel && cell.row.kernel == own_kernel->row.kernel; }
 
   // session.cpp
   void load(std::optional<storage::link_record> link, session_records records);
@@ -168,7 +168,7 @@ struct session_state final : session_face {
   void on_retire();
   caf::actor address() const { return caf::actor_cast<caf::actor>(self); }
   void wake_at(steady_time when) { wake.at(self, when); }
-  void publish(std::string_view kind, std::string details) const { shared->events.publish(kind, row_.key, std::move(details)); }
+  void publish(std::string_view kind, std::string details) const { shared->events.publish(kind, own_row.key, std::move(details)); }
   std::filesystem::path output_file(storage::cell_record const& cell) const;
   std::filesystem::path display_directory(storage::cell_record const& cell) const;
   live_cell make_live(storage::cell_record row, storage::outbox_record outbox) const;
@@ -269,9 +269,9 @@ struct session_state final : session_face {
   /// Restores the saved namespace, or erases one that is not to be restored; called whenever something has changed.
   void settle_saved();
   bool may_send() const { return !saved.row; }
-  bool is_hibernated() const { return !kernel_ && saved.row && !is_unwanted(); }
+  bool is_hibernated() const { return !own_kernel && saved.row && !is_unwanted(); }
   /// A reset has come since it was saved.
-  bool is_unwanted() const { return row_.fresh_reason == "reset" || row_.fresh_reason == "environment_changed"; }
+  bool is_unwanted() const { return own_row.fresh_reason == "reset" || own_row.fresh_reason == "environment_changed"; }
   std::string next_kernel_reason(std::string const& python) const;
   bool has_namespace_to_save() const;
   void save_and_stop(stop_session_kernel const& order);
