@@ -39,7 +39,7 @@ storage::session_record session_state::copy_of_row(std::string const& into) cons
   made.number = 0;  // given when it is sure that there is none of that name
   made.key.session = into;
   made.created_at = now_ms();
-  made.fresh_reason = "first";
+  if (is_unwanted()) made.fresh_reason = "first";  // what was lost, not what was given up, is lost to the copy as well
   made.restarts = 0;
   return made;
 }

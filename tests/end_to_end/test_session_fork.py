@@ -211,6 +211,31 @@ class LostCloneTest(ForkCase):
         self.assert_ok(self.daemon.run("x"), "41")
 
 
+class LostStateForkTest(ForkCase):
+    def test_a_copy_of_what_was_lost_says_so_as_the_original_does(self):
+        self.daemon.run("x = 41")
+        processes.end_all(self.daemon.kernel_identities())
+        wait_until(lambda: not self.daemon.kernels(), "the end of the kernel")
+
+        self.fork()
+
+        for session in ("b", "default"):
+            with self.subTest(session):
+                result = self.daemon.run("'x' in globals()", session=session)
+                self.assert_ok(result, "False")
+                self.assertEqual((result["kernel"]["reason"], result["kernel"]["state_lost"]), ("died", True))
+                self.assertIn("state_lost", self.notice_kinds(result))
+
+    def test_a_copy_of_what_was_given_up_is_a_new_session(self):
+        self.daemon.run("x = 41")
+        self.daemon.call("session.reset")
+
+        self.fork()
+
+        result = self.daemon.run("1 + 1", session="b")
+        self.assertEqual((result["kernel"]["reason"], result["kernel"]["state_lost"], result["notices"]), ("first", False, []))
+
+
 class HibernatedForkTest(SavedCase):
     def test_a_hibernated_session_gives_a_hibernated_one_and_each_wakes_on_its_own(self):
         self.hibernate(FILL)
