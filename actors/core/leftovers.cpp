@@ -133,6 +133,7 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
     take_hold(
         all, [&](pid_t pid) { return session_of(pid) == kernel_pid && !is_marked(pid, mark); }, found);
   std::vector<pid_t> pids;
+  pids.reserve(found.size());
   for (auto const& each : found) pids.push_back(each.pid);
   end_all(found);
   return pids;

@@ -36,7 +36,8 @@ std::string restored_in_words(link::namespace_told const& told) {
   std::string text = "the session's kernel had ended with its namespace saved; a fresh one has it again";
   text += told.names.empty() ? ": no names" : ": " + listed(told.names, told.more_names, [](auto const& each) { return each; });
   if (!told.skipped.empty())
-    text += "; missing: " + listed(told.skipped, told.more_skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
+    text += "; missing: " +
+            listed(told.skipped, told.more_skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
   return text;
 }
 

@@ -329,7 +329,7 @@ std::string stored_session_row(storage::session_record const& record, std::size_
   return out.take();
 }
 
-caf::actor spawn_session(caf::actor_system& system, shared_context shared, session_seed seed) {
+caf::actor spawn_session(caf::actor_system& system, shared_context const& shared, session_seed const& seed) {
   auto made = system.middleman().spawn_broker([shared, seed](caf::io::broker* self) -> caf::behavior {
     set_handlers(self, "session");
     auto state = std::make_shared<session_state>(self, shared, seed.row, seed.fresh);

@@ -28,6 +28,6 @@ struct session_seed {
 };
 
 /// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel, job_call and wind_down.
-caf::actor spawn_session(caf::actor_system& system, shared_context shared, session_seed seed);
+caf::actor spawn_session(caf::actor_system& system, shared_context const& shared, session_seed const& seed);
 
 }  // namespace holdfast::core

@@ -1,6 +1,8 @@
 // May this cell run, and where? From a run call to the execute frame: replay or conflict, a kernel, the record, then the send.
 #include <algorithm>
 
+#include <spdlog/fmt/fmt.h>
+
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
@@ -195,10 +197,10 @@ void session_state::record_front() {
     return;
   }
   if (at_once) send_execute(cell);
-  tell_accepted(cell, std::move(accepted));
+  tell_accepted(cell, accepted);
 }
 
-void session_state::tell_accepted(live_cell& cell, arrival accepted) {
+void session_state::tell_accepted(live_cell& cell, arrival const& accepted) {
   publish("cell_accepted", cell_details(cell.row.cell));
   if (accepted.what.stream) {
     link::json_writer params;
@@ -212,7 +214,7 @@ void session_state::tell_accepted(live_cell& cell, arrival accepted) {
 void session_state::on_cell_synced(cell_number number, std::optional<storage::failure> const& problem) {
   auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == number; });
   if (found == cells.end() || !found->awaits_disk) return;
-  auto accepted = std::move(*found->awaits_disk);
+  auto const accepted = std::move(*found->awaits_disk);
   found->awaits_disk.reset();
   if (problem) {
     answer_error(accepted.from, from_storage(*problem));
@@ -221,7 +223,7 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
       log::error("store-failed", "cell {} of session {} was refused and could not be removed", number, own_row.number);
     cells.erase(found);
   } else {
-    tell_accepted(*found, std::move(accepted));
+    tell_accepted(*found, accepted);
   }
   advance();
 }
@@ -244,7 +246,8 @@ void session_state::take_settings(run_cell const& what, storage::changes& unit) 
     auto merged = as_map(own_row.variables);
     for (auto const& [name, value] : what.env) merged[name] = value;
     std::vector<std::string> lines;
-    for (auto const& [name, value] : merged) lines.push_back(name + "=" + value);
+    lines.reserve(merged.size());
+    for (auto const& [name, value] : merged) lines.push_back(fmt::format("{}={}", name, value));
     if (lines != own_row.variables) {
       own_row.variables = std::move(lines);
       changed = true;

@@ -10,8 +10,6 @@
 
 namespace holdfast::core {
 
-using std::chrono::steady_clock;
-
 namespace {
 
 death_facts death_of(remains const& left, std::optional<end_reason> ordered) {

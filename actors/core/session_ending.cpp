@@ -7,7 +7,7 @@ namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
-void session_state::on_interrupt(reply_to from, interrupt_cell const& what) {
+void session_state::on_interrupt(reply_to const& from, interrupt_cell const& what) {
   auto* cell = what.cell ? find(*what.cell) : foreground();
   if (cell == nullptr) {
     if (what.cell) return on_wait(from, {*what.cell, 0, false, 0});  // final already, or not there

@@ -11,7 +11,6 @@
 
 namespace holdfast::core {
 
-using std::chrono::steady_clock;
 using step = saved_namespace::step;
 
 namespace {
@@ -36,7 +35,7 @@ storage::unix_ms last_end_in(std::vector<said> const& frames) {
 std::string session_state::next_kernel_reason(std::string const& python) const {
   auto const& reason = own_row.fresh_reason;
   // Of a kernel that ended before its first cell: what it had is gone with it.
-  auto const usual = reason == "restored" || reason == "restore_failed" || reason == "forked" ? "died" : reason;
+  auto usual = reason == "restored" || reason == "restore_failed" || reason == "forked" ? "died" : reason;
   if (!saved.row || is_unwanted()) return usual;
   if (python != saved.row->python) return "environment_changed";
   if (cells.empty() ? !arrivals.empty() && arrivals.front().what.reset : cells.front().outbox.reset) return "reset";

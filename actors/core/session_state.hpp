@@ -194,7 +194,7 @@ struct session_state final : session_face {
   void refuse_front(error problem);
   void start_kernel();
   void ask_for_row();
-  void tell_accepted(live_cell& cell, arrival accepted);
+  void tell_accepted(live_cell& cell, arrival const& accepted);
   void on_cell_synced(cell_number number, std::optional<storage::failure> const& problem);
   void try_again_later();
   void dispatch();
@@ -255,7 +255,7 @@ struct session_state final : session_face {
 
   // session_ending.cpp
   void send_interrupt(live_cell const& cell);
-  void on_interrupt(reply_to from, interrupt_cell const& what);
+  void on_interrupt(reply_to const& from, interrupt_cell const& what);
   void on_reset(reply_to from);
   void on_close(reply_to from);
   void begin_close();

@@ -263,18 +263,14 @@ struct supervisor_state {
     std::visit(
         [&](auto const& what) {
           using request = std::decay_t<decltype(what)>;
-          if constexpr (std::is_same_v<request, list_sessions>)
-            on_list(from, what);
-          else if constexpr (std::is_same_v<request, list_kernels>)
+          if constexpr (std::is_same_v<request, list_sessions> || std::is_same_v<request, list_kernels>)
             on_list(from, what);
           else if constexpr (std::is_same_v<request, stop_kernel>)
             on_stop(from, what);
-          else if constexpr (std::is_same_v<request, list_jobs>)
+          else if constexpr (std::is_same_v<request, list_jobs> || std::is_same_v<request, list_notices>)
             answer_with(from, list(*shared, what));
           else if constexpr (std::is_same_v<request, stop_job> || std::is_same_v<request, read_job_output>)
             on_job(from, what);
-          else if constexpr (std::is_same_v<request, list_notices>)
-            answer_with(from, list(*shared, what));
           else if constexpr (std::is_same_v<request, ack_notices>)
             answer_with(from, acknowledge(*shared, what));
           else if constexpr (std::is_same_v<request, get_status>)
@@ -299,7 +295,7 @@ struct supervisor_state {
 
 }  // namespace
 
-caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared, recovery_plan plan) {
+caf::actor spawn_supervisor(caf::actor_system& system, shared_context const& shared, recovery_plan const& plan) {
   return system.middleman().spawn_broker([shared, plan](caf::io::broker* self) -> caf::behavior {
     set_handlers(self, "supervisor");
     shared->supervisor = caf::actor_cast<caf::actor>(self);

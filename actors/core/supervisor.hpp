@@ -11,6 +11,6 @@
 namespace holdfast::core {
 
 /// Takes session_call for sessions that are not loaded, supervisor_call and connection_closed. Begins recovery at once.
-caf::actor spawn_supervisor(caf::actor_system& system, shared_context shared, recovery_plan plan);
+caf::actor spawn_supervisor(caf::actor_system& system, shared_context const& shared, recovery_plan const& plan);
 
 }  // namespace holdfast::core

@@ -95,7 +95,7 @@ std::string copy_durably(std::filesystem::path const& from, std::filesystem::pat
 
 }  // namespace
 
-caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared) {
+caf::actor spawn_disk_store(caf::actor_system& system, shared_context const& shared) {
   return system.spawn<caf::detached>([shared](caf::event_based_actor* self) -> caf::behavior {
     set_handlers(self, "disk-store");
     auto state = std::make_shared<disk_state>();

@@ -13,7 +13,7 @@
 namespace holdfast::core {
 
 /// Takes commit_to_disk. Whatever has arrived while a commit ran goes into the next one.
-caf::actor spawn_disk_store(caf::actor_system& system, shared_context shared);
+caf::actor spawn_disk_store(caf::actor_system& system, shared_context const& shared);
 
 /// Takes read_remains, read_display_file, end_job_group, copy_file and remove_tree, one after the other.
 caf::actor spawn_file_worker(caf::actor_system& system);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <list>
 
+#include <spdlog/fmt/fmt.h>
 #include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/system_messages.hpp>
@@ -93,7 +94,7 @@ struct local_state {
     std::string material = python + '\n' + std::string(program_digest());
     for (auto const& module : options.settings.preload) material += "\npreload " + module;
     for (auto const& [name, value] : interpreter)
-      if (is_interpreter_variable(name)) material += "\n" + name + "=" + value;
+      if (is_interpreter_variable(name)) material += fmt::format("\n{}={}", name, value);
     auto const key = hex(sha256(material));
     for (auto& candidate : nurseries)
       if (candidate.row.key == key) return &candidate;
