@@ -29,6 +29,7 @@ namespace {
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> all;
+  all.reserve(words.size() + 1);
   for (auto& word : words) all.push_back(word.data());
   all.push_back(nullptr);
   return all;

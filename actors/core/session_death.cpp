@@ -41,10 +41,9 @@ void session_state::add_notice(storage::notice_record notice) {
   notices.push_back(std::move(notice));
 }
 
-/// Nothing ran in it: the next kernel is what it would have been, and settings that came with a run that was never accepted are forgotten.
+/// Settings that came with a run that was never accepted are forgotten.
 storage::session_record session_state::row_after_failed_start() const {
   auto next = own_row;
-  if (own_kernel->row.state == storage::link_state::live) next.fresh_reason = saved.row ? "died" : own_kernel->row.reason;
   if (auto const& before = own_kernel->row_before; before && cells.empty()) {
     next.python = before->python;
     next.cwd = before->cwd;

@@ -163,6 +163,7 @@ std::string wanted_of(param const& described) {
 
 tl::unexpected<error> refuse_unknown(std::string_view method, std::vector<param> const& described, std::string_view name) {
   std::vector<std::string_view> known;
+  known.reserve(described.size());
   for (auto const& each : described) known.push_back(each.name);
   return fail(
       error_code::invalid_params,

@@ -71,7 +71,7 @@ struct parser {
     command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")->type_name("N")->check(whole_number(1, 1000));
   }
   static void add_words(CLI::App* command, char const* name, std::optional<std::string>& field, std::string const& type,
-                        std::vector<std::string_view> words) {
+                        std::vector<std::string_view> const& words) {
     command->add_option(name, field, "only these, one of: " + joined(words))->type_name(type)->check(one_of(words));
   }
   CLI::App* add_session_command(char const* name, std::string_view what, std::string_view examples, scope& where) {

@@ -58,7 +58,7 @@ int execute(settings const& here, interrupt_arguments const& given) {
 int execute(settings const& here, display_arguments const& given) {
   boost::json::object params{{"cell", given.cell}, {"index", given.index}, {"mime", given.mime}};
   given.where.add_to(params);
-  return ask(here, "cell.display", std::move(params), [](boost::json::object const& shown) -> int {
+  return ask(here, "cell.display", params, [](boost::json::object const& shown) -> int {
     auto const data = text(shown, "data");
     auto const bytes = static_cast<std::size_t>(number(shown, "bytes"));
     if (data.size() == bytes) return write_out(data) ? exit_ok : exit_usage;

@@ -57,7 +57,7 @@ int execute(settings const& here, jobs_arguments const& given) {
   if (given.owner) params["owner"] = *given.owner;
   if (given.session) params["session"] = *given.session;
   if (given.state) params["state"] = *given.state;
-  return ask_list(here, "job.list", std::move(params), "jobs", job_headings(), job_row);
+  return ask_list(here, "job.list", params, "jobs", job_headings(), job_row);
 }
 
 int execute(settings const& here, job_arguments const& given) {

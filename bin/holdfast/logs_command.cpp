@@ -60,7 +60,7 @@ int execute(settings const& here, logs_arguments const& given) {
   if (!connection) return show_failure(connection.error(), here.json);
   boost::json::object asks{{"cell", given.cell}};
   given.where.add_to(asks);
-  return here.json ? print_document(here, *connection, std::move(asks)) : print_text(here, *connection, std::move(asks));
+  return here.json ? print_document(here, *connection, asks) : print_text(here, *connection, asks);
 }
 
 }  // namespace holdfast::cli

@@ -244,14 +244,6 @@ class DyingStartTest(DaemonCase):
             self.assertEqual(refused.code, 1007)
         self.daemon.restart()
 
-    def test_kernels_that_never_had_a_cell_lost_no_state(self):
-        self.fail_to_start()
-
-        result = self.daemon.run("1")
-
-        self.assert_ok(result, "1")
-        self.assertEqual((result["kernel"]["reason"], result["kernel"]["state_lost"], result["notices"]), ("first", False, []))
-
     def test_a_loss_is_told_once_however_many_kernels_die_before_the_next_cell(self):
         self.daemon.run("x = 1")
         processes.end_all(self.daemon.kernel_identities())

@@ -33,19 +33,10 @@ def resent(scenario):
 
 def requeued(scenario):
     """The kernel is proven dead and the cell did not start: a fresh kernel runs it and is told of the loss."""
-    scenario.test.assertTrue(_requeued(scenario)["state_lost"])
-
-
-def requeued_unused(scenario):
-    """The same of the session's first kernel before it was known to listen: no cell was ever given to it, so nothing is lost."""
-    scenario.test.assertFalse(_requeued(scenario)["state_lost"])
-
-
-def _requeued(scenario):
     result = _final(scenario)
     _ok(scenario, result)
     scenario.test.assertNotEqual(result["kernel"]["pid"], scenario.kernel.pid)
-    return result["kernel"]
+    scenario.test.assertTrue(result["kernel"]["state_lost"], result["kernel"])
 
 
 def lost(scenario):

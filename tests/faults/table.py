@@ -6,20 +6,7 @@ None: there is nothing of that kind to kill at that step.
 from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
-from rows import (
-    exited,
-    in_the_spool,
-    interrupted,
-    lost,
-    moved,
-    not_recorded,
-    recorded,
-    requeued,
-    requeued_unused,
-    resent,
-    unknown_cause,
-    untouched,
-)
+from rows import exited, in_the_spool, interrupted, lost, moved, not_recorded, recorded, requeued, resent, unknown_cause, untouched
 
 Row = Optional[Callable]
 
@@ -49,13 +36,13 @@ NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
 
 GATEWAY = {
     "core.before_accept_recorded": FORKED,
-    "core.after_accept_recorded": replace(UNSENT, both=requeued_unused),
+    "core.after_accept_recorded": UNSENT,
     "core.before_spawn_requested": AT_SPAWN,
     "core.after_spawn_recorded": AT_SPAWN,
     "core.before_attach_sent": Outcomes(  # the first hit is the nursery's attach; a cell is accepted right after this one
-        daemon=not_recorded, kernel=requeued_unused, nursery=untouched, both=not_recorded, skip=1
+        daemon=not_recorded, kernel=requeued, nursery=untouched, both=not_recorded, skip=1
     ),
-    "core.after_hello": replace(UNSENT, both=requeued_unused),
+    "core.after_hello": UNSENT,
     "link.before_execute_sent": UNSENT,
     "link.after_execute_sent": SENT,
     "core.before_started_recorded": SENT,
@@ -79,7 +66,7 @@ GATEWAY = {
 }
 
 KERNEL = {
-    "kernel.before_hello_sent": replace(UNSENT, kernel=requeued_unused, both=requeued_unused),
+    "kernel.before_hello_sent": UNSENT,
     "kernel.after_hello_sent": UNSENT,
     "kernel.after_execute_received": UNSENT,
     "kernel.before_started_spooled": UNSENT,
