@@ -225,7 +225,7 @@ TEST_CASE("a job's id that cannot be a key is refused") {
 
   CHECK(with_job("j-1.2:3_4") == "");
   CHECK(with_job(std::string(128, 'j')) == "");
-  for (auto const& job : {std::string(), std::string("a b"), std::string(129, 'j'), std::string("\u0000"), std::string("\u00e4")})
+  for (auto const& job : {std::string(), std::string("a b"), std::string(129, 'j'), std::string("\\u0000"), std::string("\u00e4")})
     CHECK(with_job(job) == "cannot read job_started: field \"job\" is another text, wanted 1 to 128 characters of [A-Za-z0-9._:-]");
   CHECK(error_of(R"({"type":"jobs","read":["j-1","a b"]})") ==
         "cannot read jobs: field \"read\" is a list of something else, wanted a list of job ids");

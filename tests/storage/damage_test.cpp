@@ -132,7 +132,7 @@ TEST_CASE("damage in boot does not bring an older row of disk to light") {
   {
     auto const boot = open_raw(home.boot());
     write_transaction in(*boot);
-    in.put_bytes(table::cells, key_of(1, cell_number{1}), std::string("\x01\x01 not a cell", 14));
+    in.put_bytes(table::cells, key_of(1, cell_number{1}), std::string("\x01\x01 not a cell", 13));
     taken(std::move(in).commit());
   }
 
