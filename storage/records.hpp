@@ -40,9 +40,10 @@ struct session_record {
   std::string environment = "local";  // the last ones that a cell named
   std::string python;
   std::vector<std::string> tools;
-  std::string fresh_reason = "first";  // why its next kernel will be a fresh one: first, reset, died, or the reason of an unused one
-  std::uint32_t restarts = 0;          // kernels it has lost or given up so far
-  std::string cwd;                     // for its next kernel; empty: the environment's own choice
+  std::string fresh_reason =
+      "first";                 // why its next kernel will be a fresh one: first, reset, died, or the reason of an unused one
+  std::uint32_t restarts = 0;  // kernels it has lost or given up so far
+  std::string cwd;             // for its next kernel; empty: the environment's own choice
   std::vector<std::string> variables;  // NAME=value, over the environment's, for its next kernel
 };
 

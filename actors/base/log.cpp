@@ -67,7 +67,8 @@ result<void> open(std::filesystem::path const& path, level least) {
     int const fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (fd >= 0) ::close(fd);
     struct stat status {};
-    if (::stat(name.c_str(), &status) == 0 && S_ISFIFO(status.st_mode)) throw spdlog::spdlog_ex("it is a pipe");  // opening it waits
+    if (::stat(name.c_str(), &status) == 0 && S_ISFIFO(status.st_mode))
+      throw spdlog::spdlog_ex("it is a pipe");  // opening it waits
   };
   handlers.after_open = [](spdlog::filename_t const&, std::FILE* file) {
     ::fcntl(fileno(file), F_SETFD, FD_CLOEXEC);  // kernels must not hold the log

@@ -91,7 +91,9 @@ TEST_CASE("a page that ends before a character of one record takes nothing of th
   CHECK(first.dropped.empty());
   CHECK(first.next_offset == 1);
   CHECK(second.dropped.empty());
-  CHECK(second.chunks.at(0).text == "\xe2\x82\xac" "b");
+  CHECK(second.chunks.at(0).text ==
+        "\xe2\x82\xac"
+        "b");
 }
 
 TEST_CASE("a torn last record is cut off when the log is opened again") {

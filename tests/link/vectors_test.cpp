@@ -87,8 +87,10 @@ std::string request_again(std::string const& payload, json::object const& wanted
   for (auto const& [key, value] : wanted) {
     std::string const name{key.data(), key.size()};
     if (name == "type" || name == "id" || name == "what") continue;
-    if (value.is_string()) again.fields[name] = text(value);
-    else again.numbers[name] = value.to_number<std::uint64_t>();
+    if (value.is_string())
+      again.fields[name] = text(value);
+    else
+      again.numbers[name] = value.to_number<std::uint64_t>();
   }
   return to_json(again);
 }

@@ -40,6 +40,18 @@ void fill(stores& into, std::mt19937& random, cell_number rows) {
 
 void write(fs::path const& file, std::string const& bytes) { std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes; }
 
+/// A closed home with rows, and what its two files are then.
+struct filled_home {
+  filled_home(std::mt19937& random, cell_number rows) {
+    fill(*home.open(), random, rows);
+    sound = bytes_of(file);
+    boot = bytes_of(home.boot() / "data.mdb");
+  }
+  test_home home;
+  fs::path file = home.disk() / "data.mdb";
+  std::string sound, boot;  // of `file`, and of the other store's
+};
+
 /// Opens, reads and writes what a daemon would. Comes back, or the process ends: that is the test.
 bool opens(test_home const& home) {
   auto opened = stores::open(home.how);
@@ -100,14 +112,8 @@ TEST_CASE("no page overwritten with anything ends the process, and what is refus
   std::uint32_t const seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  test_home home;
-  {
-    auto const store = home.open();
-    fill(*store, random, 600);
-  }
-  auto const file = home.disk() / "data.mdb";
-  auto const sound = bytes_of(file);
-  auto const boot = bytes_of(home.boot() / "data.mdb");
+  filled_home const filled(random, 600);
+  auto const& [home, file, sound, boot] = filled;
   REQUIRE(sound.size() > 60 * page);
 
   int refused = 0;
@@ -135,14 +141,8 @@ TEST_CASE("no bit flipped in a page's header or entries ends the process") {
   std::uint32_t const seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  test_home home;
-  {
-    auto const store = home.open();
-    fill(*store, random, 200);
-  }
-  auto const file = home.disk() / "data.mdb";
-  auto const sound = bytes_of(file);
-  auto const boot = bytes_of(home.boot() / "data.mdb");
+  filled_home const filled(random, 200);
+  auto const& [home, file, sound, boot] = filled;
   for (int round = 0; round < 400; ++round) {
     auto bytes = sound;
     auto const at = random() % (sound.size() / page) * page + random() % 200;
@@ -156,14 +156,8 @@ TEST_CASE("no bit flipped in a page's header or entries ends the process") {
 
 TEST_CASE("a page marked as one that is only in memory does not end the process: LMDB would write it in place") {
   std::mt19937 random(7);
-  test_home home;
-  {
-    auto const store = home.open();
-    fill(*store, random, 60);
-  }
-  auto const file = home.disk() / "data.mdb";
-  auto const sound = bytes_of(file);
-  auto const boot = bytes_of(home.boot() / "data.mdb");
+  filled_home const filled(random, 60);
+  auto const& [home, file, sound, boot] = filled;
   int refused = 0;
   for (std::size_t at = 2 * page; at < sound.size(); at += page) {
     for (auto const flag : {0x10, 0x4000, 0x8000}) {  // P_DIRTY, P_LOOSE, P_KEEP
@@ -181,13 +175,8 @@ TEST_CASE("a page marked as one that is only in memory does not end the process:
 
 TEST_CASE("a store cut at any page is damaged or whole, never the end of the process; an empty file is no new store") {
   std::mt19937 random(7);
-  test_home home;
-  {
-    auto const store = home.open();
-    fill(*store, random, 300);
-  }
-  auto const file = home.disk() / "data.mdb";
-  auto const sound = bytes_of(file);
+  filled_home const filled(random, 300);
+  auto const& [home, file, sound, boot] = filled;
   for (std::size_t size = 0; size < sound.size(); size += size < 3 * page ? 512 : 7 * page) {
     INFO(size << " bytes");
     write(file, sound.substr(0, size));
