@@ -25,14 +25,23 @@ struct config {
   std::chrono::milliseconds grace = defaults::grace;
   std::chrono::milliseconds hello_deadline = defaults::hello_deadline;
   std::chrono::milliseconds admission_timeout = defaults::admission_timeout;
+  std::chrono::milliseconds idle = defaults::idle;  // 0: never
+
+  std::uint32_t max_kernels = defaults::max_kernels;                      // soft; 0: none
+  std::uint32_t max_kernels_hard = defaults::max_kernels_hard;            // 0: none
+  std::uint32_t max_kernels_per_owner = defaults::max_kernels_per_owner;  // 0: none
+  std::uint32_t max_memory_mb = defaults::max_memory_mb;                  // MiB; 0: none
 
   std::uint32_t keep_cells = defaults::keep_cells;            // at least 1
   std::uint32_t keep_cells_days = defaults::keep_cells_days;  // at least 1
   std::uint32_t boot_slots = defaults::boot_slots;            // at least 1
 
-  std::vector<std::string> pass_env;  // names of variables that kernels get besides the usual ones
-  std::vector<std::string> preload;   // modules that a nursery imports before it forks
-  bool strict_durability = false;     // durability = "strict": an accepted cell is synced before it is acknowledged
+  std::vector<std::string> pass_env;   // names of variables that kernels get besides the usual ones
+  std::vector<std::string> preload;    // modules that a nursery imports before it forks
+  bool strict_durability = false;      // durability = "strict": an accepted cell is synced before it is acknowledged
+  bool fallback_per_call = true;       // fallback = "per_call": a cell for which no kernel starts runs once without; or "error"
+  std::string tools_module = "tools";  // under which name cells import their tools
+  std::string metrics_listen = "off";  // or ADDRESS:PORT, a loopback address
 
   // For tests; from the environment only.
   double time_scale = 1;      // HOLDFAST_TIME_SCALE: divides the daemon's own timers and the kernels' grace

@@ -1,5 +1,6 @@
 #include "actors/base/config_keys.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -85,6 +86,44 @@ tl::expected<void, wanted> durability(config& to, config_value const& value) {
   return {};
 }
 
+tl::expected<void, wanted> fallback(config& to, config_value const& value) {
+  auto const* word = std::get_if<std::string>(&value);
+  if (!word || (*word != "per_call" && *word != "error")) return tl::unexpected(wanted("wanted per_call or error"));
+  to.fallback_per_call = *word == "per_call";
+  return {};
+}
+
+/// What `import NAME` takes: letters, digits and _, ASCII only.
+tl::expected<void, wanted> module_name(config& to, config_value const& value) {
+  auto const* name = std::get_if<std::string>(&value);
+  auto const is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!name || name->empty() || !is_letter(name->front()) ||
+      !std::all_of(name->begin(), name->end(), [&](char c) { return is_letter(c) || is_digit(c); }))
+    return tl::unexpected(wanted("wanted the name of a module, of letters, digits and _"));
+  to.tools_module = *name;
+  return {};
+}
+
+/// Metrics name no owner, but they are nobody else's either: the loopback only.
+tl::expected<void, wanted> metrics_listen(config& to, config_value const& value) {
+  constexpr auto what = "wanted off or a loopback address with a port, such as 127.0.0.1:9464";
+  auto const* given = std::get_if<std::string>(&value);
+  if (!given) return tl::unexpected(wanted(what));
+  if (*given != "off") {
+    auto const colon = given->rfind(':');
+    if (colon == std::string::npos) return tl::unexpected(wanted(what));
+    auto const host = given->substr(0, colon);
+    unsigned port = 0;
+    auto const [end, problem] = std::from_chars(given->data() + colon + 1, given->data() + given->size(), port);
+    if ((host != "127.0.0.1" && host != "[::1]" && host != "localhost") || problem != std::errc{} ||
+        end != given->data() + given->size() || port == 0 || port > 65'535)
+      return tl::unexpected(wanted(what));
+  }
+  to.metrics_listen = *given;
+  return {};
+}
+
 }  // namespace
 
 std::span<config_key const> config_keys() {
@@ -95,6 +134,11 @@ std::span<config_key const> config_keys() {
       {"grace_seconds", seconds(&config::grace, 0.001)},
       {"hello_deadline_seconds", seconds(&config::hello_deadline, 0.001)},
       {"admission_timeout_seconds", seconds(&config::admission_timeout, 0.001)},
+      {"idle_seconds", seconds(&config::idle, 0)},
+      {"max_kernels", count(&config::max_kernels, 0, 1'000'000)},
+      {"max_kernels_hard", count(&config::max_kernels_hard, 0, 1'000'000)},
+      {"max_kernels_per_owner", count(&config::max_kernels_per_owner, 0, 1'000'000)},
+      {"max_memory_mb", count(&config::max_memory_mb, 0, 1'000'000'000)},
       {"keep_cells", count(&config::keep_cells, 1, 1'000'000)},
       {"keep_cells_days", count(&config::keep_cells_days, 1, 36'500)},
       {"boot_slots", count(&config::boot_slots, 1, 1'024)},
@@ -102,6 +146,9 @@ std::span<config_key const> config_keys() {
       {"pass_env", names(&config::pass_env)},
       {"preload", names(&config::preload)},
       {"durability", durability},
+      {"fallback", fallback},
+      {"tools_module", module_name},
+      {"metrics_listen", metrics_listen},
   };
   return keys;
 }

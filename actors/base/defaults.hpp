@@ -16,14 +16,19 @@ inline constexpr std::size_t mib = 1024 * kib;
 
 // ---- settable (config.hpp) --------------------------------------------------------------------------------------------
 
-inline constexpr milliseconds cell_timeout = 300s;      // from a cell's start; a cell may name its own, 0 being none
-inline constexpr milliseconds interrupt_grace = 2s;     // from an interrupt to the kill of a kernel that did not obey
-inline constexpr milliseconds grace = 3600s;            // a kernel with nothing attached lives this long: a gateway's downtime
-inline constexpr milliseconds hello_deadline = 2s;      // from attach to hello; longer only under a stopped or silent kernel
-inline constexpr milliseconds admission_timeout = 30s;  // how long a cell waits for a kernel before it is refused
-inline constexpr std::uint32_t keep_cells = 1000;       // records per session; older ones leave a tombstone
-inline constexpr std::uint32_t keep_cells_days = 7;     // records older than this leave a tombstone too
-inline constexpr std::uint32_t boot_slots = 4;          // interpreters started at once: more only slow each other on few cores
+inline constexpr milliseconds cell_timeout = 300s;         // from a cell's start; a cell may name its own, 0 being none
+inline constexpr milliseconds interrupt_grace = 2s;        // from an interrupt to the kill of a kernel that did not obey
+inline constexpr milliseconds grace = 3600s;               // a kernel with nothing attached lives this long: a gateway's downtime
+inline constexpr milliseconds hello_deadline = 2s;         // from attach to hello; longer only under a stopped or silent kernel
+inline constexpr milliseconds admission_timeout = 30s;     // how long a cell waits for a kernel before it is refused
+inline constexpr milliseconds idle = 1800s;                // from the end of a kernel's last cell to its hibernation
+inline constexpr std::uint32_t max_kernels = 64;           // soft: over it the one idle for longest is hibernated; 0: none
+inline constexpr std::uint32_t max_kernels_hard = 0;       // of all owners; 0: none. Above, a cell waits for admission_timeout
+inline constexpr std::uint32_t max_kernels_per_owner = 0;  // 0: none
+inline constexpr std::uint32_t max_memory_mb = 0;          // resident, of all kernels; 0: none
+inline constexpr std::uint32_t keep_cells = 1000;          // records per session; older ones leave a tombstone
+inline constexpr std::uint32_t keep_cells_days = 7;        // records older than this leave a tombstone too
+inline constexpr std::uint32_t boot_slots = 4;             // interpreters started at once: more only slow each other on few cores
 
 // ---- kernels ----------------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,14 @@ TEST_CASE("without a file and variables every setting has its default") {
   CHECK(loaded.pass_env.empty());
   CHECK(loaded.preload.empty());
   CHECK_FALSE(loaded.strict_durability);
+  CHECK(loaded.idle == 1800s);
+  CHECK(loaded.max_kernels == 64);
+  CHECK(loaded.max_kernels_hard == 0);
+  CHECK(loaded.max_kernels_per_owner == 0);
+  CHECK(loaded.max_memory_mb == 0);
+  CHECK(loaded.fallback_per_call);
+  CHECK(loaded.tools_module == "tools");
+  CHECK(loaded.metrics_listen == "off");
   CHECK(loaded.time_scale == 1);
 }
 
@@ -69,6 +77,14 @@ python = "/opt/python"
 pass_env = ["A_TOKEN", "B"]
 preload = ["json"]
 durability = "strict"
+idle_seconds = 10
+max_kernels = 11
+max_kernels_hard = 12
+max_kernels_per_owner = 13
+max_memory_mb = 14
+fallback = "error"
+tools_module = "host"
+metrics_listen = "127.0.0.1:9464"
 )");
 
   auto const loaded = must_load(home);
@@ -86,6 +102,29 @@ durability = "strict"
   CHECK(loaded.pass_env == std::vector<std::string>{"A_TOKEN", "B"});
   CHECK(loaded.preload == std::vector<std::string>{"json"});
   CHECK(loaded.strict_durability);
+  CHECK(loaded.idle == 10s);
+  CHECK(loaded.max_kernels == 11);
+  CHECK(loaded.max_kernels_hard == 12);
+  CHECK(loaded.max_kernels_per_owner == 13);
+  CHECK(loaded.max_memory_mb == 14);
+  CHECK_FALSE(loaded.fallback_per_call);
+  CHECK(loaded.tools_module == "host");
+  CHECK(loaded.metrics_listen == "127.0.0.1:9464");
+}
+
+TEST_CASE("metrics are served on the loopback only") {
+  temporary_directory const home;
+  for (auto const* bad : {"0.0.0.0:9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", "127.0.0.1:1x", "on", ""})
+    CHECK_FALSE(load_config(home.path().string(), {{"HOLDFAST_METRICS_LISTEN", bad}}));
+  for (auto const* good : {"127.0.0.1:1", "localhost:65535", "[::1]:9464", "off"})
+    CHECK(load_config(home.path().string(), {{"HOLDFAST_METRICS_LISTEN", good}}));
+}
+
+TEST_CASE("the module of tools bears a name that can be imported") {
+  temporary_directory const home;
+  for (auto const* bad : {"", "1a", "a.b", "a-b", "a b", "ä"})
+    CHECK_FALSE(load_config(home.path().string(), {{"HOLDFAST_TOOLS_MODULE", bad}}));
+  CHECK(load_config(home.path().string(), {{"HOLDFAST_TOOLS_MODULE", "_host2"}}));
 }
 
 TEST_CASE("every key can be set by a variable") {
@@ -146,9 +185,7 @@ TEST_CASE("an unknown key is refused with file, line and key") {
 }
 
 TEST_CASE("a key that is not built is unknown") {
-  for (auto const* line :
-       {"max_kernels = 3", "idle_seconds = 3", "fallback = \"error\"", "attach_budget_seconds = 71", "calls_per_cell = 5",
-        "tools_module = \"t\"", "metrics_listen = \"off\"", "[environment.box]\nkind = \"sandbox\""}) {
+  for (auto const* line : {"attach_budget_seconds = 71", "calls_per_cell = 5", "[environment.box]\nkind = \"sandbox\""}) {
     temporary_directory const home;
     write_file(home / "config.toml", line);
     CHECK_THAT(refusal(home), Contains("line 1: unknown key"));
