@@ -132,9 +132,9 @@ class change_writer {
   void operator()(erase_nursery const& what) { in_.erase(table::nurseries, what.nursery.text); }
 
   void operator()(put_saved const& what) {
-    if (!is_doomed(in_, what.row.session)) in_.put<saved_codec>(key_of(what.row.session), what.row);
+    if (!is_doomed(in_, what.row.session)) in_.put<saved_codec>(key_of(what.row.session, what.row.slot), what.row);
   }
-  void operator()(erase_saved const& what) { in_.erase(table::saved, key_of(what.session)); }
+  void operator()(erase_saved const& what) { in_.erase(table::saved, key_of(what.session, what.slot)); }
 
   void operator()(put_notice const& what) {
     auto const& row = what.row;

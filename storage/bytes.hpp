@@ -106,6 +106,8 @@ class byte_reader {
   /// True when everything was there and nothing is left.
   bool finished() const { return !failed_ && rest_.empty(); }
   bool failed() const { return failed_; }
+  /// What was read is nothing that was written.
+  void fail() { failed_ = true; }
 
  private:
   template <class T>

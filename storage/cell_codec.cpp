@@ -99,7 +99,7 @@ void expired_cell_codec::read(byte_reader& key, byte_reader& value, row& into) {
 void outbox_codec::write(byte_writer& out, row const& from) {
   out.text(from.code);
   out.boolean(from.reset);
-  out.text(from.python);
+  out.u32(from.slot);
   out.text(from.if_kernel);
 }
 
@@ -108,7 +108,7 @@ void outbox_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.number = key.u64();
   into.code = value.text();
   into.reset = value.boolean();
-  into.python = value.text();
+  into.slot = value.u32();
   into.if_kernel = value.text();
 }
 

@@ -28,6 +28,7 @@ void link_codec::write(byte_writer& out, row const& from) {
   out.u8(static_cast<std::uint8_t>(from.state));
   out.u64(from.last_seq);
   out.u64(from.session);
+  out.u32(from.slot);
   out.u64(from.epoch);
   out.u64(from.generation);
   out.u32(from.protocol);
@@ -50,6 +51,7 @@ void link_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.state = value.below<link_state>(static_cast<std::uint8_t>(link_state::live) + 1);
   into.last_seq = value.u64();
   into.session = value.u64();
+  into.slot = value.u32();
   into.epoch = value.u64();
   into.generation = value.u64();
   into.protocol = value.u32();

@@ -1,4 +1,4 @@
-// Listing links, nurseries and notices; finding a saved namespace.
+// Listing links, nurseries and notices; finding saved namespaces.
 #include "storage/reads.hpp"
 
 namespace holdfast::storage::reads {
@@ -21,9 +21,16 @@ std::vector<typename Codec::row> whole_table(snapshot& in) {
 std::vector<link_record> links(snapshot& in) { return whole_table<link_codec>(in); }
 std::vector<nursery_record> nurseries(snapshot& in) { return whole_table<nursery_codec>(in); }
 
-std::optional<saved_record> saved(snapshot& in, session_number session) {
-  if (in.is_doomed(session)) return std::nullopt;
-  return in.find<saved_codec>(key_of(session));
+std::vector<saved_record> saved(snapshot& in, session_number session) {
+  std::vector<saved_record> found;
+  if (in.is_doomed(session)) return found;
+  merged_cursor walk(in, table::saved, order::ascending);
+  for (bool on = walk.start(key_of(session)); on && session_in(walk.key()) == session; on = walk.next()) {
+    auto row = walk.row<saved_codec>();
+    if (!row) break;
+    found.push_back(*std::move(row));
+  }
+  return found;
 }
 
 std::vector<notice_record> notices(snapshot& in, session_number session) {

@@ -26,7 +26,7 @@ std::vector<nursery_record> nurseries(snapshot& in);
 std::optional<job_record> job(snapshot& in, job_id const& job);
 std::vector<job_record> jobs(snapshot& in, job_id const& before, std::size_t limit);
 std::vector<job_record> jobs_of(snapshot& in, session_number session);
-std::optional<saved_record> saved(snapshot& in, session_number session);
+std::vector<saved_record> saved(snapshot& in, session_number session);
 std::vector<notice_record> notices(snapshot& in, session_number session);
 
 }  // namespace holdfast::storage::reads

@@ -33,18 +33,29 @@ struct home_identity {
   std::string machine_id;
 };
 
+/// A kernel key of a session, under a number: its environment, interpreter and tools. Each has a kernel and a namespace of its own.
+struct kernel_slot {
+  std::uint32_t number = 0;  // unique in its session
+  std::string environment = "local";
+  std::string python;                  // as it was asked for; empty: it never had a kernel
+  std::vector<std::string> tools;      // sorted, each once
+  std::string fresh_reason = "first";  // why its next kernel will be a fresh one: reset, died, or the reason of an unused one
+
+  bool is_for(std::string const& wanted_environment, std::string const& wanted_python,
+              std::vector<std::string> const& wanted_tools) const {
+    return environment == wanted_environment && python == wanted_python && tools == wanted_tools;
+  }
+};
+
 struct session_record {
   session_number number = 0;
   session_key key;
   unix_ms created_at = 0;
-  std::string environment = "local";  // the last ones that a cell named
-  std::string python;
-  std::vector<std::string> tools;
-  std::string fresh_reason =
-      "first";                 // why its next kernel will be a fresh one: first, reset, died, or the reason of an unused one
-  std::uint32_t restarts = 0;  // kernels it has lost or given up so far
-  std::string cwd;             // for its next kernel; empty: the environment's own choice
-  std::vector<std::string> variables;  // NAME=value, over the environment's, for its next kernel
+  std::vector<kernel_slot> slots = {{}};  // at least one, ascending by number
+  std::uint32_t slot = 0;                 // that its last kernel was started for or its last cell went to
+  std::uint32_t restarts = 0;             // kernels it has lost or given up so far
+  std::string cwd;                        // for its next kernel; empty: the environment's own choice
+  std::vector<std::string> variables;     // NAME=value, over the environment's, for its next kernel
 };
 
 enum class cell_status : std::uint8_t { queued, running, ok, error, exit, timeout, interrupted, lost };
@@ -78,9 +89,9 @@ struct outbox_record {
   session_number session = 0;
   cell_number number = 0;
   std::string code;
-  bool reset = false;     // the session's kernel is to be replaced before this cell
-  std::string python;     // the interpreter it was accepted for, as it was asked for
-  std::string if_kernel;  // the only kernel that may run it; empty: any
+  bool reset = false;      // the session's kernel is to be replaced before this cell
+  std::uint32_t slot = 0;  // that it was accepted for
+  std::string if_kernel;   // the only kernel that may run it; empty: any
 };
 
 /// What a cell's id leaves behind when its row is gone: it never runs again.
@@ -96,6 +107,7 @@ enum class link_state : std::uint8_t { intended, live };
 struct link_record {
   kernel_id kernel;
   session_number session = 0;
+  std::uint32_t slot = 0;  // of the session, whose environment, asked_python and tools these are
   std::string environment = "local";
   std::string python;        // as the interpreter itself says, once it is known
   std::string asked_python;  // as it was asked for: a path, or a name to find on PATH
@@ -110,7 +122,8 @@ struct link_record {
   std::uint64_t epoch = 0;       // of the last hello
   std::uint64_t last_seq = 0;    // highest seq from the kernel whose effect is recorded
   std::uint64_t generation = 0;  // of the last cell sent to it
-  std::string reason = "first";  // why it came to be: first, reset, died, environment_changed, restored, restore_failed, forked
+  std::string reason =
+      "first";  // why it came to be: first, reset, died, tools_changed, environment_changed, restored, restore_failed, forked
   unix_ms started_at = 0;
   unix_ms idle_since = 0;  // end of its last cell
 };
@@ -167,14 +180,14 @@ struct skipped_name {
   friend bool operator==(skipped_name const&, skipped_name const&) = default;
 };
 
-/// A namespace saved to a file: what the session's next kernel starts with. While it is there no kernel of the session is given a cell, so
+/// A namespace saved to a file: what the slot's next kernel starts with. While it is there no kernel of the slot is given a cell, so
 /// that file and the kernel it was saved from never differ.
 struct saved_record {
   session_number session = 0;
+  std::uint32_t slot = 0;
   kernel_id kernel;         // that it was saved from
   std::string file;         // relative to the home
-  std::string python;       // that kernel's asked_python: another one gets no such namespace
-  std::string reason;       // stop, grace or fork
+  std::string reason;       // stop, grace, fork, or why the supervisor ended its kernel: idle, cap, memory
   std::uint64_t bytes = 0;  // of the file
   unix_ms saved_at = 0;
   /// As the kernel told; both empty if it saved itself: then the file alone has them.
@@ -234,6 +247,7 @@ struct put_saved {
 };  // `disk` alone has these
 struct erase_saved {
   session_number session = 0;
+  std::uint32_t slot = 0;
 };
 
 using change = std::variant<put_session, erase_session, put_cell, erase_cell, expire_cell, put_outbox, erase_outbox, put_link,

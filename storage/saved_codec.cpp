@@ -6,7 +6,6 @@ namespace holdfast::storage {
 void saved_codec::write(byte_writer& out, row const& from) {
   out.text(from.kernel.text);
   out.text(from.file);
-  out.text(from.python);
   out.text(from.reason);
   out.u64(from.bytes);
   out.i64(from.saved_at);
@@ -22,9 +21,9 @@ void saved_codec::write(byte_writer& out, row const& from) {
 
 void saved_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.session = key.u64();
+  into.slot = static_cast<std::uint32_t>(key.u64());
   into.kernel.text = value.text();
   into.file = value.text();
-  into.python = value.text();
   into.reason = value.text();
   into.bytes = value.u64();
   into.saved_at = value.i64();
@@ -32,7 +31,7 @@ void saved_codec::read(byte_reader& key, byte_reader& value, row& into) {
   auto names = value.list();
   auto reasons = value.list();
   // One reason each: else no such row was written.
-  if (names.size() != reasons.size()) value.raw(1 + value.remaining().size());
+  if (names.size() != reasons.size()) value.fail();
   for (std::size_t at = 0; at < names.size() && !value.failed(); ++at)
     into.skipped.push_back({std::move(names[at]), std::move(reasons[at])});
 }

@@ -2,16 +2,43 @@
 #include "storage/codecs.hpp"
 
 namespace holdfast::storage {
+namespace {
+
+void write_slots(byte_writer& out, std::vector<kernel_slot> const& slots) {
+  out.u32(static_cast<std::uint32_t>(slots.size()));
+  for (auto const& each : slots) {
+    out.u32(each.number);
+    out.text(each.environment);
+    out.text(each.python);
+    out.list(each.tools);
+    out.text(each.fresh_reason);
+  }
+}
+
+std::vector<kernel_slot> read_slots(byte_reader& value) {
+  std::vector<kernel_slot> slots;
+  auto const count = value.u32();
+  for (std::uint32_t at = 0; at < count && !value.failed(); ++at) {
+    auto& into = slots.emplace_back();
+    into.number = value.u32();
+    into.environment = value.text();
+    into.python = value.text();
+    into.tools = value.list();
+    into.fresh_reason = value.text();
+  }
+  if (slots.empty()) value.fail();  // no such row was written
+  return slots;
+}
+
+}  // namespace
 
 void session_codec::write(byte_writer& out, row const& from) {
   out.text(from.key.owner);
   out.text(from.key.child);
   out.text(from.key.session);
   out.i64(from.created_at);
-  out.text(from.environment);
-  out.text(from.python);
-  out.list(from.tools);
-  out.text(from.fresh_reason);
+  write_slots(out, from.slots);
+  out.u32(from.slot);
   out.u32(from.restarts);
   out.text(from.cwd);
   out.list(from.variables);
@@ -23,10 +50,8 @@ void session_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.key.child = value.text();
   into.key.session = value.text();
   into.created_at = value.i64();
-  into.environment = value.text();
-  into.python = value.text();
-  into.tools = value.list();
-  into.fresh_reason = value.text();
+  into.slots = read_slots(value);
+  into.slot = value.u32();
   into.restarts = value.u32();
   into.cwd = value.text();
   into.variables = value.list();

@@ -195,7 +195,7 @@ result<std::vector<job_record>> stores::jobs_of(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::jobs_of(in, session); });
 }
 
-result<std::optional<saved_record>> stores::saved(session_number session) const {
+result<std::vector<saved_record>> stores::saved(session_number session) const {
   return self_->reading([&](snapshot& in) { return reads::saved(in, session); });
 }
 

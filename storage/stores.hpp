@@ -81,7 +81,7 @@ class stores {
   result<std::vector<job_record>> jobs(job_id const& before, std::size_t limit) const;
   /// Oldest first.
   result<std::vector<job_record>> jobs_of(session_number session) const;
-  result<std::optional<saved_record>> saved(session_number session) const;
+  result<std::vector<saved_record>> saved(session_number session) const;
   /// Oldest first.
   result<std::vector<notice_record>> notices(session_number session) const;
 

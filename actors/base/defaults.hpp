@@ -41,6 +41,8 @@ inline constexpr std::uint32_t spawn_attempts = 3;   // nurseries that one spawn
 inline constexpr milliseconds exit_report_deadline = 2s;  // from proof of absence to the exit file; then the cause is unknown
 inline constexpr milliseconds attach_retry_first = 50ms;  // doubles up to attach_retry_most
 inline constexpr milliseconds attach_retry_most = 2s;
+inline constexpr std::size_t slots_most = 16;      // kernel keys of one session: environment, interpreter and tools
+inline constexpr std::size_t tools_most = 256;     // that one kernel may import
 inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started moves to this many fresh kernels
 inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 

@@ -34,6 +34,7 @@ struct run_cell {
   cell_id cell;  // empty: the session makes one
   std::string code;
   std::optional<std::string> environment, python;  // left out: the session's last ones
+  std::optional<std::vector<std::string>> tools;   // names, sorted, each once; left out: the session's last ones
   std::optional<std::string> cwd;                  // for a fresh kernel
   std::map<std::string, std::string> env;          // for a fresh kernel
   std::int64_t timeout_ms = 300'000;               // from its start; 0: none

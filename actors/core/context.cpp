@@ -35,7 +35,9 @@ void context::forget_later(session_number session, notice_id const& told) {
   to_disk.told.insert({session, told});
 }
 
-std::string state_path(session_number session) { return "state/" + std::to_string(session); }
+std::string state_path(session_number session, std::uint32_t slot) {
+  return "state/" + std::to_string(session) + "." + std::to_string(slot);
+}
 
 error being_forked(session_key const& key) {
   return {error_code::shutting_down, "session " + key.session + " is being made by a fork; send it again", {}};

@@ -64,8 +64,8 @@ struct context {
   void on_refused(storage::failure const& why);
 };
 
-/// The file of a session's saved namespace, relative to the home.
-std::string state_path(session_number session);
+/// The file of the saved namespace of a session's slot, relative to the home.
+std::string state_path(session_number session, std::uint32_t slot);
 
 /// Wakes the supervisor: something waits in to_disk.
 struct move_soon {};

@@ -14,8 +14,9 @@ namespace {
 storage::job_record as_it_is(context const& shared, session_key const& key, storage::job_record row) {
   if (!row.keep || storage::has_ended(row.state)) return row;
   auto const loaded = shared.sessions.find(key);
-  auto const view = loaded == shared.sessions.end() || !loaded->second.face ? std::nullopt : loaded->second.face->kernel();
-  if (view && view->kernel == row.kernel) return row;
+  if (loaded != shared.sessions.end() && loaded->second.face)
+    for (auto const& view : loaded->second.face->kernels())
+      if (view.kernel == row.kernel) return row;
   if (is_alive(row)) return row;
   row.state = storage::job_state::lost;
   row.finished_at = now_ms();

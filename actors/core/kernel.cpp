@@ -256,7 +256,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   void on_exit_known(env::exit_known const& known) {
     exit_report = known.report;
     self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid,
-                                           shared->path(row.directory), shared->path(state_path(row.session))});
+                                           shared->path(row.directory), shared->path(state_path(row.session, row.slot))});
   }
 
   void on_remains(remains_found found) {

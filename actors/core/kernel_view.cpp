@@ -27,7 +27,14 @@ char const* kernel_view::state() const {
 
 std::string kernel_view::to_json() const {
   link::json_writer row;
-  write_key(row.text("kernel", kernel.text), key).text("environment", environment).text("python", python).json("tools", "[]");
+  write_key(row.text("kernel", kernel.text), key)
+      .text("environment", environment)
+      .text("python", python)
+      .json("tools", link::json_list(tools, [](std::string const& each) {
+              std::string out;
+              link::append_json_string(out, each);
+              return out;
+            }));
   row.integer("pid", pid).text("state", state()).flag("stale", false).number("memory_bytes", resident_bytes(pid));
   row.text("started_at", rfc3339(started_at));
   row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);

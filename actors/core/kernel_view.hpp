@@ -17,6 +17,7 @@ struct kernel_view {
   kernel_id kernel;
   std::string environment;
   std::string python;
+  std::vector<std::string> tools;
   std::int32_t pid = 0;
   bool live = false;  // its process is known
   bool attached = false;
@@ -41,7 +42,8 @@ class session_face {
   virtual char const* state() const = 0;
   /// The session row of docs/protocol.md as JSON text.
   virtual std::string row() const = 0;
-  virtual std::optional<kernel_view> kernel() const = 0;
+  /// One for each kernel key that has one, in the order of their first use.
+  virtual std::vector<kernel_view> kernels() const = 0;
   /// That client is gone: nothing waits for it any more; its cells go on.
   virtual void forget_connection(caf::actor const& front, std::uint64_t connection) = 0;
   /// They were acked and are in no store any more.

@@ -34,11 +34,10 @@ class kernel_port {
   /// The effects of every frame up to `seq` are recorded: it may be acked.
   virtual void record(std::uint64_t seq) = 0;
 };
-/// Why a kernel is ended on order. The first two are what its successor's `reason` says.
-enum class end_reason : std::uint8_t { reset, environment_changed, stop, close, deadline, shutdown, unrecorded };
+/// Why a kernel is ended on order. The first is what its successor's `reason` says.
+enum class end_reason : std::uint8_t { reset, stop, close, deadline, shutdown, unrecorded };
 constexpr std::string_view to_string(end_reason reason) {
-  constexpr std::array<std::string_view, 7> words = {"reset",    "environment_changed", "stop", "close", "deadline",
-                                                     "shutdown", "unrecorded"};
+  constexpr std::array<std::string_view, 6> words = {"reset", "stop", "close", "deadline", "shutdown", "unrecorded"};
   return words[static_cast<std::size_t>(reason)];
 }
 /// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace; `abort` lets its interpreter write where it

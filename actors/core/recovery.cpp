@@ -24,7 +24,7 @@ result<recovery_plan> plan_recovery(storage::stores const& stores) {
   plan.nurseries = std::move(*nurseries);
   auto links = stores.links();
   if (!links) return tl::unexpected(from_storage(links.error()));
-  for (auto& link : *links) plan.sessions[link.session] = std::move(link);
+  for (auto& link : *links) plan.sessions[link.session].push_back(std::move(link));
   auto open = stores.open_cells(0);
   if (!open) return tl::unexpected(from_storage(open.error()));
   for (auto const& cell : *open) plan.sessions.try_emplace(cell.session);
@@ -46,11 +46,11 @@ void sweep_run_directories(context const& shared, std::set<std::string> const& k
 void recover(caf::actor_system& system, shared_context const& shared, recovery_plan plan) {
   if (!plan.nurseries.empty()) caf::anon_send(shared->environment, env::relink_nurseries{std::move(plan.nurseries)});
   std::set<std::string> directories;
-  for (auto const& [number, link] : plan.sessions)
-    if (link) directories.insert(link->directory);
+  for (auto const& [number, links] : plan.sessions)
+    for (auto const& link : links) directories.insert(link.directory);
   sweep_run_directories(*shared, directories);
 
-  for (auto& [number, link] : plan.sessions) {
+  for (auto& [number, links] : plan.sessions) {
     auto row = shared->stores->session(number);
     if (!row) {  // not known to be gone: its kernel is left alone
       log::error("recovery-incomplete", "session {}: {}", number, row.error().text);
@@ -59,16 +59,16 @@ void recover(caf::actor_system& system, shared_context const& shared, recovery_p
     if (*row) {
       auto records = read_session(*shared->stores, number);
       if (records)
-        spawn_session(system, shared, {std::move(**row), false, std::move(link), {}, std::move(*records)});
+        spawn_session(system, shared, {std::move(**row), false, std::move(links), {}, std::move(*records)});
       else  // as above
         log::error("recovery-incomplete", "session {}: {}", number, records.error().message);
       continue;
     }
     // Closed while its kernel was being ended: nothing may use that kernel any more.
-    if (link) {
-      if (auto pidfd = open_pidfd(link->process)) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
-      (void)shared->commit({storage::erase_link{link->kernel}});
-      caf::anon_send(shared->files, remove_tree{shared->path(link->directory)});
+    for (auto const& link : links) {
+      if (auto pidfd = open_pidfd(link.process)) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
+      (void)shared->commit({storage::erase_link{link.kernel}});
+      caf::anon_send(shared->files, remove_tree{shared->path(link.directory)});
     }
   }
   log::info("recovery-started", "{} sessions with kernels or open cells", plan.sessions.size());

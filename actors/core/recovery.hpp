@@ -14,7 +14,7 @@ namespace holdfast::core {
 
 struct recovery_plan {
   std::vector<storage::nursery_record> nurseries;
-  std::map<session_number, std::optional<storage::link_record>> sessions;  // with a kernel or an open cell
+  std::map<session_number, std::vector<storage::link_record>> sessions;  // with kernels or open cells
 };
 
 /// Read before anything starts: a link that cannot be read is a kernel that would be forgotten without proof of its end.

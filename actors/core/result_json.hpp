@@ -25,7 +25,7 @@ struct kernel_facts {
   std::int32_t pid = 0;
   std::string environment;
   std::string python;
-  std::string reason = "first";  // first reused restored reset died environment_changed
+  std::string reason = "first";  // first reused restored reset died tools_changed environment_changed
   bool state_lost = false;       // variables of earlier cells are gone, or will be for the next one
   bool state_reset = false;
   bool ended = false;  // the kernel ended with this cell

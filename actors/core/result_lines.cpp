@@ -57,9 +57,8 @@ std::string state_line(text_facts const& facts, text_facts::told const* cause) {
   auto const why = is_told ? *kernel->note : "the earlier kernel is gone";
   if (kernel->state_lost) return "[state lost: " + (cause ? cause->text : why) + std::string(define_again);
   if (!kernel->restored && (kernel->reason == "environment_changed" || kernel->reason == "tools_changed"))
-    return "[state reset: a fresh kernel, as the " +
-           std::string(kernel->reason == "tools_changed" ? "tools" : "python or environment") + " asked for changed" +
-           std::string(define_again);
+    return "[another kernel: other " + std::string(kernel->reason == "tools_changed" ? "tools" : "python or environment") +
+           " than before; what was defined before is in the session's other kernel, not in this one]";
   return {};
 }
 

@@ -1,6 +1,9 @@
 #include "actors/core/session.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
 
 #include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
@@ -51,55 +54,65 @@ live_cell* session_state::find(cell_number wanted) {
   return found == cells.end() ? nullptr : &*found;
 }
 
-live_cell* session_state::foreground() {
+live_cell const* session_state::foreground() const {
   auto found = std::find_if(cells.begin(), cells.end(), [](auto const& each) { return !each.row.background; });
   return found == cells.end() ? nullptr : &*found;
 }
 
-bool session_state::has_cells_out() const {
-  return std::any_of(cells.begin(), cells.end(), [this](auto const& each) { return is_out(each); });
+live_cell* session_state::foreground() { return const_cast<live_cell*>(std::as_const(*this).foreground()); }
+
+bool session_state::has_cells_out(slot const& at) const {
+  return std::any_of(cells.begin(), cells.end(), [&](auto const& each) { return is_out(each, at); });
 }
 
-live_cell* session_state::most_likely() {
+live_cell* session_state::most_likely(slot const& at) {
   auto* front = foreground();
-  if (front != nullptr && is_out(*front)) return front;
-  return has_cells_out() ? &cells.front() : nullptr;
+  if (front != nullptr && is_out(*front, at)) return front;
+  auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return is_out(each, at); });
+  return found == cells.end() ? nullptr : &*found;
 }
 
-void session_state::end_cells_out(cell_ending why) {
+void session_state::end_cells_out(slot const& at, cell_ending why) {
   for (auto& cell : cells)
-    if (is_out(cell) && cell.ending == cell_ending::none) cell.ending = why;
+    if (is_out(cell, at) && cell.ending == cell_ending::none) cell.ending = why;
 }
 
-void session_state::load(std::optional<storage::link_record> link, session_records records) {
+void session_state::load(std::vector<storage::link_record> links, session_records records) {
+  take_row(std::move(own_row));
   if (!on_disk) {
     ask_for_row();
     publish("session_created", "{}");
-    if (!link) return;
-    publish("kernel_started", "{\"kernel\":\"" + link->kernel.text + "\",\"reason\":\"" + link->reason + "\"}");
+    if (links.empty()) return;
+    for (auto const& link : links)
+      publish("kernel_started", "{\"kernel\":\"" + link.kernel.text + "\",\"reason\":\"" + link.reason + "\"}");
   }
   auto& stores = *shared->stores;
   last_number = records.last_number;
   notices = std::move(records.notices);
-  saved.row = std::move(records.saved);
+  for (auto& each : records.saved)
+    if (auto const at = slots.find(each.slot); at != slots.end()) at->second.saved.row = std::move(each);
   std::copy_if(records.jobs.begin(), records.jobs.end(), std::back_inserter(jobs),
                [](auto const& each) { return !storage::has_ended(each.state); });
-  if (link) {
-    // An intended link is asked for again: starting is idempotent by kernel id.
-    own_kernel = session_kernel{{}, *link, {}, false, {}};
-    auto const intended = link->state == storage::link_state::intended;
-    if (intended)
-      start_kernel();
+  for (auto& link : links) {
+    auto const found = slots.find(link.slot);
+    if (found == slots.end() || found->second.kernel) {  // no such rows were written
+      log::error("recovery-incomplete", "kernel {} of session {} has no slot", link.kernel.text, own_row.number);
+      continue;
+    }
+    auto& at = found->second;
+    at.kernel = session_kernel{{}, link, {}, false, {}};
+    if (link.state == storage::link_state::intended)
+      spawn_kernel(at);  // asked for again: starting is idempotent by kernel id
     else
-      own_kernel->actor = spawn_kernel_actor(self->system(), shared, {*link, address(), {}});
+      at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), {}});
   }
   std::vector<live_cell> unknown;
   for (auto& record : records.open) {
     auto cell = make_live(record, {});
     auto outbox = stores.outbox(own_row.number, record.number);
     if (outbox && *outbox) cell.outbox = **outbox;
-    auto const with_kernel = link && record.kernel == link->kernel;
-    auto const known = record.status == storage::cell_status::running ? with_kernel : outbox && outbox->has_value();
+    auto const has_slot = outbox && *outbox && slots.contains((*outbox)->slot);
+    auto const known = record.status == storage::cell_status::running ? holder(record.kernel) != nullptr : has_slot;
     if (known)
       cells.push_back(std::move(cell));
     else
@@ -120,8 +133,9 @@ void session_state::load(std::optional<storage::link_record> link, session_recor
       shared->move_later(cell.row.session, cell.row.number);
   }
   for (auto& cell : cells) {
-    if (!is_out(cell)) continue;
-    own_kernel->row.generation = std::max(own_kernel->row.generation, cell.row.generation);
+    auto* const at = holder(cell.row.kernel);
+    if (at == nullptr) continue;
+    at->kernel->row.generation = std::max(at->kernel->row.generation, cell.row.generation);
     set_overdue(cell);
   }
   advance();
@@ -129,8 +143,9 @@ void session_state::load(std::optional<storage::link_record> link, session_recor
 
 void session_state::advance() {
   accept_arrivals();
-  if (!own_kernel && !closing && !shared->shutting_down && !cells.empty()) start_kernel();
-  settle_saved();
+  if (auto* first = foreground())
+    if (auto& at = place_of(*first); !at.kernel) start_kernel(key_of(at), nullptr);
+  for (auto& [number, at] : slots) settle_saved(at);
   dispatch();
   guard_background();
 }
@@ -189,8 +204,18 @@ void session_state::on_disk_committed(disk_committed const& answer) {
     closing = false;
     return;
   }
-  if (answer.tag == disk_tag::saved_put) return on_saved_recorded(answer.problem);
-  if (answer.tag == disk_tag::saved_erased) return on_saved_erased(answer.problem);
+  auto const of_slot = [&](disk_tag tag) {
+    auto const found = slots.find(static_cast<std::uint32_t>(answer.tag - tag));
+    return found == slots.end() ? nullptr : &found->second;
+  };
+  if (answer.tag >= disk_tag::saved_erased) {
+    if (auto* at = of_slot(disk_tag::saved_erased)) on_saved_erased(*at, answer.problem);
+    return;
+  }
+  if (answer.tag >= disk_tag::saved_put) {
+    if (auto* at = of_slot(disk_tag::saved_put)) on_saved_recorded(*at, answer.problem);
+    return;
+  }
   if (answer.tag == disk_tag::fork_put) return on_fork_copy_recorded(answer.problem);
   row_asked = false;
   // Nothing was accepted yet: whoever waits for that may send again.
@@ -202,8 +227,10 @@ void session_state::on_disk_committed(disk_committed const& answer) {
 void session_state::on_wake() {
   auto const now = steady_clock::now();
   auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, now); };
-  if (due(store_retry_at)) {
-    auto told = std::exchange(stalled, {});
+  auto const is_retry = due(store_retry_at);
+  for (auto& [number, at] : slots) {
+    if (!is_retry) break;
+    auto told = std::exchange(at.stalled, {});
     if (auto* frames = std::get_if<kernel_said>(&told))
       on_said(std::move(*frames));
     else if (auto* death = std::get_if<kernel_dead>(&told))
@@ -211,9 +238,9 @@ void session_state::on_wake() {
     else if (auto* failed = std::get_if<kernel_start_failed>(&told))
       on_start_failed(*failed);
   }
-  refuse_asked(false);
+  refuse_asked();
   answer_job_waiters(now);
-  auto is_overdue = false;
+  std::set<slot*> overdue;
   for (auto& cell : cells) {
     for (auto& each : cell.waiters)
       if (each.until && *each.until <= now)
@@ -222,12 +249,13 @@ void session_state::on_wake() {
         wake_at(*each.until);
     std::erase_if(cell.waiters, [&](auto const& each) { return each.until && *each.until <= now; });
     // A result that waits for the store is no reason to kill.
-    if (std::holds_alternative<std::monostate>(stalled) && due(cell.overdue)) {
+    auto& at = place_of(cell);
+    if (std::holds_alternative<std::monostate>(at.stalled) && due(cell.overdue)) {
       if (cell.ending == cell_ending::none) cell.ending = cell_ending::timeout;
-      is_overdue = true;
+      overdue.insert(&at);
     }
   }
-  if (is_overdue) end_kernel_for(end_reason::deadline, end_kernel::how::abort);
+  for (auto* at : overdue) end_kernel_for(*at, end_reason::deadline, end_kernel::how::abort);
   while (!arrivals.empty() && arrivals.front().deadline <= now)
     refuse_front(
         {error_code::at_capacity, "no kernel was ready for session " + own_row.key.session + " in time; send it again", {}});
@@ -236,10 +264,14 @@ void session_state::on_wake() {
 }
 
 void session_state::on_wind_down(bool end_kernels) {
-  if (end_kernels && own_kernel) {
-    ending_kernel = true;
-    end_cells_out(cell_ending::reset);
-    return end_kernel_for(end_reason::shutdown, end_kernel::how::kill);
+  if (end_kernels && has_kernel()) {
+    ending_kernels = true;
+    for (auto& [number, at] : slots) {
+      if (!at.kernel) continue;
+      end_cells_out(at, cell_ending::reset);
+      end_kernel_for(at, end_reason::shutdown, end_kernel::how::kill);
+    }
+    return;
   }
   while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   for (auto& cell : cells) {
@@ -248,14 +280,18 @@ void session_state::on_wind_down(bool end_kernels) {
     for (auto& each : cell.waiters) answer_current(cell, each.to, shared->farewell);
     cell.waiters.clear();
   }
-  for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})
+  std::vector<std::vector<reply_to>*> all_waiting = {&reset_waiters, &close_waiters};
+  for (auto& [number, at] : slots) all_waiting.push_back(&at.stop_waiters);
+  for (auto* waiting : all_waiting)
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
-  refuse_asked(true);
+  for (auto& [number, at] : slots)
+    if (at.kernel) refuse_asked(at.kernel->row.kernel);
   refuse_fork_copy({error_code::shutting_down, "the daemon is shutting down", {}});
   answer_fork(error{error_code::shutting_down, "the daemon is shutting down; the session is made: session.get shows it", {}});
   answer_job_waiters(steady_time::max());
-  if (own_kernel && own_kernel->actor) self->send(own_kernel->actor, let_go{});
+  for (auto& [number, at] : slots)
+    if (at.kernel && at.kernel->actor) self->send(at.kernel->actor, let_go{});
   shared->sessions.erase(own_row.key);
   on_retire();
 }
@@ -268,54 +304,49 @@ void session_state::on_retire() {
 // ---- what lists show ----
 
 char const* session_state::state() const {
-  if (own_kernel) {
-    auto const view = *kernel();
-    return view.state();
+  auto const is_starting = !arrivals.empty() || !cells.empty();
+  constexpr std::array<char const*, 6> by_weight = {"new", "hibernated", "idle", "unreachable", "starting", "busy"};
+  std::size_t weight = is_starting ? 4 : 0;
+  for (auto const& [number, at] : slots) {
+    auto const one = std::string_view(at.kernel ? view_of(at).state() : is_hibernated(at) ? "hibernated" : "new");
+    auto const found = std::find(by_weight.begin(), by_weight.end(), one);
+    weight = std::max(weight, static_cast<std::size_t>(found - by_weight.begin()));
   }
-  if (!arrivals.empty() || !cells.empty()) return "starting";
-  return is_hibernated() ? "hibernated" : "new";
+  return by_weight[weight];
 }
 
-std::optional<kernel_view> session_state::kernel() const {
-  if (!own_kernel) return std::nullopt;
-  auto const& link = own_kernel->row;
-  kernel_view view{own_row.key,
-                   link.kernel,
-                   link.environment,
-                   link.python,
-                   link.process.pid,
-                   link.state == storage::link_state::live,
-                   own_kernel->attached,
-                   own_kernel->was_tried,
-                   {},
-                   0,
-                   jobs_of_kernel().size(),
-                   link.started_at,
-                   link.idle_since};
-  for (auto const& cell : cells) {
-    if (!is_out(cell))
-      ++view.queued;
-    else if (view.cell.empty() || !cell.row.background)
-      view.cell = cell.row.cell.text;  // the foreground one, if there is one
-  }
-  return view;
+std::vector<kernel_view> session_state::kernels() const {
+  std::vector<kernel_view> views;
+  for (auto const& [number, at] : slots)
+    if (at.kernel) views.push_back(view_of(at));
+  return views;
 }
 
 std::string session_state::row() const {
-  auto const view = kernel();
+  auto const views = kernels();
+  std::string_view cell;
+  storage::unix_ms idle_since = 0;
+  std::uint64_t saved_bytes = 0;
+  for (auto const& view : views) {
+    if (cell.empty()) cell = view.cell;
+    idle_since = std::max(idle_since, view.idle_since);
+  }
+  if (auto const* front = std::as_const(*this).foreground(); front && is_out(*front)) cell = front->row.cell.text;
+  for (auto const& [number, at] : slots)
+    if (at.saved.row && !is_unwanted(at)) saved_bytes += at.saved.row->bytes;
   link::json_writer out;
   write_key(out, own_row.key).text("state", state());
-  out.json("kernels", view ? "[\"" + view->kernel.text + "\"]" : "[]");
-  if (view && !view->cell.empty())
-    out.text("cell", view->cell);
-  else
+  out.json("kernels", link::json_list(views, [](auto const& view) { return "\"" + view.kernel.text + "\""; }));
+  if (cell.empty())
     out.null("cell");
+  else
+    out.text("cell", cell);
   out.number("queued",
              std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
   out.number("jobs", live_jobs());
-  auto const idle_since = view && view->idle_since != 0 ? view->idle_since : own_row.created_at;
+  if (idle_since == 0) idle_since = own_row.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
-  out.number("saved_bytes", saved.row && !is_unwanted() ? saved.row->bytes : 0).number("notices", notices.size());
+  out.number("saved_bytes", saved_bytes).number("notices", notices.size());
   out.text("created_at", rfc3339(own_row.created_at));
   return out.take();
 }
@@ -340,7 +371,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context const& shared
       if (found != shared->sessions.end() && found->second.actor.id() == id) shared->sessions.erase(found);
     });
     state->fork_asked = seed.asked;
-    state->load(seed.link, seed.records);
+    state->load(seed.links, seed.records);
     return {
         [state](session_call& call) { state->on_call(call); },
         [state](stop_session_kernel const& order) { state->on_stop(order); },

@@ -21,10 +21,10 @@ struct fork_reply {
 
 struct session_seed {
   storage::session_record row;
-  bool fresh = false;                        // its row is in no store yet
-  std::optional<storage::link_record> link;  // the kernel it has by the records
-  std::optional<fork_reply> asked = {};      // by what it came to be
-  session_records records = {};              // of one that is not fresh
+  bool fresh = false;                       // its row is in no store yet
+  std::vector<storage::link_record> links;  // the kernels it has by the records
+  std::optional<fork_reply> asked = {};     // by what it came to be
+  session_records records = {};             // of one that is not fresh
 };
 
 /// Makes the actor and enters it into context.sessions. It takes session_call, stop_session_kernel, job_call and wind_down.

@@ -41,13 +41,6 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
   return out;
 }
 
-/// Why the kernel of this link must be replaced before that cell; none: it need not be.
-std::optional<end_reason> fresh_kernel_for(storage::outbox_record const& cell, storage::link_record const& link) {
-  if (cell.python != link.asked_python) return end_reason::environment_changed;
-  if (cell.reset && (link.generation > 0 || link.reason == "restored" || link.reason == "forked")) return end_reason::reset;
-  return std::nullopt;
-}
-
 }  // namespace
 
 void session_state::on_run(reply_to from, run_cell what) {
@@ -102,22 +95,17 @@ bool session_state::replay(arrival& front) {
 std::optional<error> session_state::why_refused(run_cell const& what) const {
   if (shared->store_failed)
     return error{error_code::store_failed, "the store has failed; mend the disk and restart the daemon", {}};
-  if (what.if_kernel && (!own_kernel || own_kernel->ending || own_kernel->row.kernel != *what.if_kernel))
+  auto const* wanted = what.if_kernel ? holder(*what.if_kernel) : nullptr;
+  if (what.if_kernel && (wanted == nullptr || wanted->kernel->ending))
     return error{error_code::kernel_changed,
                  "session " + own_row.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
-  if (what.if_kernel && (what.reset || (what.python && *what.python != own_kernel->row.asked_python)))
-    return error{
-        error_code::kernel_changed,
-        "a cell for kernel " + what.if_kernel->text + " alone cannot ask for a fresh one; leave out if_kernel, or reset and python",
-        {}};
-  if (what.python && *what.python != (own_kernel ? own_kernel->row.asked_python : own_row.python)) {
-    // Looked for before the session's kernel is ended for it; whether it runs is seen later.
-    auto variables = as_map(own_row.variables);
-    for (auto const& [name, value] : what.env) variables[name] = value;
-    if (auto const found = env::find_interpreter(*what.python, shared->settings, shared->variables, variables); !found)
-      return found.error();
-  }
+  if (auto const key = key_for(what);
+      wanted != nullptr && (what.reset || !key_of(*wanted).is_for(key.environment, key.python, key.tools)))
+    return error{error_code::kernel_changed,
+                 "a cell for kernel " + what.if_kernel->text +
+                     " alone cannot ask for another one; leave out if_kernel, or reset, environment, python and tools",
+                 {}};
   auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
   if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
     return error{error_code::queue_full,
@@ -139,14 +127,18 @@ bool session_state::accept_front() {
     return true;
   }
   if (!on_disk) ask_for_row();
-  if (!own_kernel) start_kernel();
-  if (!on_disk || !own_kernel || own_kernel->ending || own_kernel->row.state != storage::link_state::live) return false;
-  record_front();
+  auto const key = key_for(front.what);
+  if (auto const* at = find_slot(key); at == nullptr || !at->kernel) start_kernel(key, &front.what);
+  if (arrivals.empty()) return false;  // refused with all the others
+  auto* at = find_slot(key);
+  if (!on_disk || at == nullptr || !at->kernel || at->kernel->ending || at->kernel->row.state != storage::link_state::live)
+    return false;
+  record_front(*at);
   return true;
 }
 
 /// The one step after which a cell is accepted; a store that does not take it refuses it.
-void session_state::record_front() {
+void session_state::record_front(slot& at) {
   auto& front = arrivals.front();
   auto& what = front.what;
   if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
@@ -162,13 +154,14 @@ void session_state::record_front() {
   record.background_after_ms = what.background_after_ms;
   storage::changes unit;
   auto const before = own_row;
-  take_settings(what, unit);
-  storage::outbox_record outbox{own_row.number, record.number,   what.code,
-                                what.reset,     python_of(what), what.if_kernel ? what.if_kernel->text : ""};
-  auto link = own_kernel->row;
+  auto is_changed = take_settings(what);
+  if (std::exchange(own_row.slot, at.number) != at.number) is_changed = true;
+  if (is_changed) unit.push_back(storage::put_session{own_row});
+  storage::outbox_record outbox{own_row.number, record.number, what.code,
+                                what.reset,     at.number,     what.if_kernel ? what.if_kernel->text : ""};
+  auto link = at.kernel->row;
   auto const is_strict = shared->settings.strict_durability;
-  auto const at_once =
-      !is_strict && foreground() == nullptr && own_kernel->attached && may_send() && !fresh_kernel_for(outbox, link);
+  auto const at_once = !is_strict && !what.reset && foreground() == nullptr && at.takes_cells();
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
@@ -185,8 +178,9 @@ void session_state::record_front() {
   }
   (void)failpoint(failpoint_id::core_after_accept_recorded);
   ++last_number;
-  own_kernel->row = std::move(link);
+  at.kernel->row = std::move(link);
   shared->move_later(own_row.number, record.number);
+  if (is_changed) shared->move_later(own_row.number);
 
   auto& cell = cells.emplace_back(make_live(record, std::move(outbox)));
   auto accepted = std::move(front);
@@ -196,7 +190,7 @@ void session_state::record_front() {
     self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), disk_tag::first_cell + record.number});
     return;
   }
-  if (at_once) send_execute(cell);
+  if (at_once) send_execute(at, cell);
   tell_accepted(cell, accepted);
 }
 
@@ -228,15 +222,8 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
   advance();
 }
 
-/// The interpreter that a cell wants; one that names none wants that of the cell before it, or the one that the session last ran with.
-std::string session_state::python_of(run_cell const& what) const {
-  if (what.python) return *what.python;
-  if (cells.empty()) return own_row.python;
-  return is_out(cells.back()) ? own_kernel->row.asked_python : cells.back().outbox.python;
-}
-
-/// The session's last cwd and variables.
-void session_state::take_settings(run_cell const& what, storage::changes& unit) {
+/// The session's last cwd and variables; whether they are others now.
+bool session_state::take_settings(run_cell const& what) {
   auto changed = false;
   if (what.cwd && *what.cwd != own_row.cwd) {
     own_row.cwd = *what.cwd;
@@ -253,50 +240,63 @@ void session_state::take_settings(run_cell const& what, storage::changes& unit) 
       changed = true;
     }
   }
-  if (!changed) return;
-  unit.push_back(storage::put_session{own_row});
-  shared->move_later(own_row.number);
+  return changed;
 }
 
-/// Makes the intended link, unless there is one by the records, and asks for its kernel.
-void session_state::start_kernel() {
+/// Makes the intended link of a kernel of that key and asks for it. `asking`: the first arrival, whose settings are recorded with the link
+/// and taken back if that kernel does not start; null: accepted cells need it.
+void session_state::start_kernel(storage::kernel_slot const& key, run_cell const* asking) {
   if (shared->shutting_down || closing) return;
-  if (!own_kernel) {
-    // The first arrival says how. Its settings are recorded with the link: taken back if that kernel does not start.
-    storage::changes unit;
-    auto before = own_row;
-    if (cells.empty() && !arrivals.empty()) take_settings(arrivals.front().what, unit);
-    storage::link_record link;
-    link.kernel = kernel_id("k-" + make_ulid());
-    link.session = own_row.number;
-    auto const wanted = !cells.empty()     ? cells.front().outbox.python
-                        : arrivals.empty() ? own_row.python
-                                           : python_of(arrivals.front().what);
-    link.python = link.asked_python = wanted;
-    link.token = random_hex(32);
-    link.directory = "run/" + link.kernel.text;
-    link.protocol = link::protocol;
-    link.reason = next_kernel_reason(link.asked_python);
-    link.started_at = link.idle_since = now_ms();
-    unit.push_back(storage::put_link{link});
-    auto committed = shared->commit(unit);
-    if (committed && failpoint(failpoint_id::core_after_spawn_recorded)) {
-      (void)shared->commit({storage::erase_link{link.kernel}});
-      committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
-    }
-    if (!committed) {
-      own_row = std::move(before);
-      while (!arrivals.empty()) refuse_front(committed.error());
-      if (!cells.empty()) try_again_later();
-      return;
-    }
-    own_kernel = session_kernel{{}, std::move(link), {}, false, {}};
-    own_kernel->row_before = std::move(before);
+  auto before = own_row;
+  if (asking != nullptr && cells.empty()) (void)take_settings(*asking);
+  auto const number = make_slot(key);
+  if (!number) {
+    take_row(std::move(before));
+    return refuse_front(number.error());  // a key that has cells has a slot
   }
-  env::spawn_kernel request{
-      {},          own_kernel->row.kernel,    own_kernel->row.token,     own_kernel->row.directory, own_kernel->row.asked_python,
-      own_row.cwd, as_map(own_row.variables), state_path(own_row.number)};
-  own_kernel->actor = spawn_kernel_actor(self->system(), shared, {own_kernel->row, address(), std::move(request)});
+  auto& at = slots.at(*number);
+  auto const& row = key_of(at);
+  storage::link_record link;
+  link.kernel = kernel_id("k-" + make_ulid());
+  link.session = own_row.number;
+  link.slot = at.number;
+  link.environment = row.environment;
+  link.python = link.asked_python = row.python;
+  link.tools = row.tools;
+  link.token = random_hex(32);
+  link.directory = "run/" + link.kernel.text;
+  link.protocol = link::protocol;
+  link.reason = next_kernel_reason(at);
+  link.started_at = link.idle_since = now_ms();
+  auto committed = shared->commit({storage::put_session{own_row}, storage::put_link{link}});
+  if (committed && failpoint(failpoint_id::core_after_spawn_recorded)) {
+    (void)shared->commit({storage::put_session{before}, storage::erase_link{link.kernel}});
+    committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
+  }
+  if (!committed) {
+    take_row(std::move(before));
+    while (!arrivals.empty()) refuse_front(committed.error());
+    if (!cells.empty()) try_again_later();
+    return;
+  }
+  shared->move_later(own_row.number);
+  at.kernel = session_kernel{{}, std::move(link), {}, false, {}};
+  at.kernel->row_before = std::move(before);
+  spawn_kernel(at);
+}
+
+void session_state::spawn_kernel(slot& at) {
+  auto const& link = at.kernel->row;
+  env::spawn_kernel request{{},
+                            link.kernel,
+                            link.token,
+                            link.directory,
+                            link.asked_python,
+                            link.tools,
+                            own_row.cwd,
+                            as_map(own_row.variables),
+                            state_path(own_row.number, at.number)};
+  at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), std::move(request)});
 }
 
 /// The store did not take what the first cell needs; nothing else would come back to it.
@@ -307,48 +307,72 @@ void session_state::try_again_later() {
 
 /// Hands the foreground cell to an attached kernel that does not have it yet.
 void session_state::dispatch() {
-  if (!own_kernel || !own_kernel->attached || own_kernel->ending || shared->shutting_down || !may_send()) return;
+  if (shared->shutting_down) return;
   // Those that an earlier incarnation left in the background are there; an end asked for before the kernel was attached is told now.
-  for (auto& cell : cells)
-    if (cell.row.background && !std::exchange(cell.sent, true) && cell.ending == cell_ending::interrupt) send_interrupt(cell);
+  for (auto& cell : cells) {
+    if (!cell.row.background || cell.sent) continue;
+    auto& at = place_of(cell);
+    if (!at.takes_cells()) continue;
+    cell.sent = true;
+    if (cell.ending == cell_ending::interrupt) send_interrupt(at, cell);
+  }
   auto* const first = foreground();
-  if (first == nullptr) return;
+  if (first == nullptr || first->sent || first->awaits_disk) return;
   auto& front = *first;
-  if (front.sent || front.awaits_disk) return;
-  auto& link = own_kernel->row;
-  if (front.row.kernel != link.kernel) {
-    if (!front.outbox.if_kernel.empty() && front.outbox.if_kernel != link.kernel.text) {
+  auto& at = place_of(front);
+  if (!at.takes_cells()) return;
+  if (front.row.kernel != at.kernel->row.kernel) {
+    if (!front.outbox.if_kernel.empty() && front.outbox.if_kernel != at.kernel->row.kernel.text) {
       link::cell_error why{
           "kernel_changed", "the session does not have kernel " + front.outbox.if_kernel + " any more; nothing ran", {}};
       if (end_queued(front, storage::cell_status::error, std::move(why))) dispatch();
       return;
     }
-    if (auto const reason = fresh_kernel_for(front.outbox, link)) {
-      // A reset ends what goes on in the background; another python waits for it.
-      if (*reason != end_reason::reset && has_cells_out()) return;
-      end_cells_out(cell_ending::reset);
-      return end_kernel_for(*reason, end_kernel::how::kill);
-    }
+    if (front.outbox.reset && begins_with_reset(front)) return;
     auto row = front.row;
-    auto next = link;
-    row.kernel = link.kernel;
+    auto next = at.kernel->row;
+    row.kernel = next.kernel;
     row.generation = ++next.generation;
     if (!shared->commit({storage::put_cell{row}})) return try_again_later();
     front.row = std::move(row);
-    link = std::move(next);
+    at.kernel->row = std::move(next);
   }
   if (front.row.status == storage::cell_status::queued)
-    send_execute(front);
+    send_execute(at, front);
   else
-    front.sent = true;                                                // it runs there already
-  if (front.ending == cell_ending::interrupt) send_interrupt(front);  // asked for before the kernel was attached
+    front.sent = true;                                                    // it runs there already
+  if (front.ending == cell_ending::interrupt) send_interrupt(at, front);  // asked for before the kernel was attached
 }
 
-void session_state::send_execute(live_cell& cell) {
+/// Whether anything that the cell is not to find is still there; it is being ended then, in all kernels of the session.
+bool session_state::begins_with_reset(live_cell const& cell) {
+  auto next = own_row;
+  auto is_ending = false, is_forgotten = false;
+  for (auto& [number, at] : slots) {
+    if (!at.kernel) {
+      if (!at.saved.row || is_unwanted(at) || number == cell.outbox.slot) continue;
+      slot_in(next, number).fresh_reason = "reset";
+      is_forgotten = true;
+    } else if (has_namespace(at)) {
+      is_ending = true;
+      if (at.kernel->ending) continue;
+      end_cells_out(at, cell_ending::reset);
+      end_kernel_for(at, end_reason::reset, end_kernel::how::kill);
+    }
+  }
+  if (!is_forgotten) return is_ending;
+  if (!shared->commit({storage::put_session{next}})) return try_again_later(), true;
+  own_row = std::move(next);
+  shared->move_later(own_row.number);
+  for (auto& [number, at] : slots) settle_saved(at);
+  return is_ending;
+}
+
+void session_state::send_execute(slot& at, live_cell& cell) {
   link::execute message{cell.row.cell,         cell.row.generation,
                         cell.outbox.code,      static_cast<std::uint64_t>(cell.row.timeout_ms),
                         defaults::output_kept, static_cast<std::uint64_t>(cell.row.background_after_ms)};
-  own_kernel->port->send_execute(link::to_json(message));
+  at.kernel->port->send_execute(link::to_json(message));
   cell.sent = true;
   if (cell.ending == cell_ending::none) cell.overdue.reset();  // counted anew
   set_overdue(cell);

@@ -30,9 +30,9 @@ void session_state::answer_result(reply_to const& to, storage::cell_record const
   answer_text(to, std::move(answer));
 }
 
-kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) const {
+kernel_facts session_state::kernel_facts_of(slot const& at, storage::cell_record const& cell) const {
   kernel_facts facts;
-  auto const& link = own_kernel->row;
+  auto const& link = at.kernel->row;
   auto const is_first = cell.generation == 1;
   facts.kernel = link.kernel;
   facts.pid = link.process.pid;
@@ -45,9 +45,11 @@ kernel_facts session_state::kernel_facts_of(storage::cell_record const& cell) co
     if (facts.restored && each.kind == "restored") facts.skipped = skipped_in(each.details);
     if (is_first && link.reason == "restore_failed" && each.kind == "state_lost") facts.note = each.text;
   }
-  facts.state_reset = is_first && (link.reason == "reset" || link.reason == "environment_changed");
-  if (is_first && link.reason == "environment_changed")
-    facts.note = "another python was asked for, so a fresh kernel was started: the variables of the earlier one are gone";
+  facts.state_reset = is_first && link.reason == "reset";
+  if (is_first && (link.reason == "environment_changed" || link.reason == "tools_changed"))
+    facts.note =
+        "other tools, another python or environment than before: this kernel has a namespace of its own; variables defined before "
+        "are in the session's other kernel";
   facts.execution_count = cell.generation;
   return facts;
 }
@@ -56,7 +58,7 @@ result_facts session_state::facts_without_output(live_cell const& cell) const {
   result_facts facts;
   facts.key = own_row.key;
   facts.row = cell.row;
-  if (own_kernel && cell.row.kernel == own_kernel->row.kernel) facts.kernel = kernel_facts_of(cell.row);
+  if (auto const* at = holder(cell.row.kernel)) facts.kernel = kernel_facts_of(*at, cell.row);
   return facts;
 }
 

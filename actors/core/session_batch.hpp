@@ -18,12 +18,13 @@ struct session_state::batch {
 
     bool has_result() const { return storage::is_final(row.status); }
   };
-  std::vector<changed_cell> cells;
+  slot const& at;  // whose kernel said it
+  std::vector<changed_cell> cells = {};
   bool kernel_ended = false;
   std::uint64_t last_seq = 0;
-  std::vector<storage::job_record> jobs;                       // one row each, in its newest state
-  std::optional<std::vector<storage::notice_record>> notices;  // of the session as they will be; none: as they are
-  std::vector<link::answered> answers;                         // heard once what came before them is recorded
+  std::vector<storage::job_record> jobs = {};                       // one row each, in its newest state
+  std::optional<std::vector<storage::notice_record>> notices = {};  // of the session as they will be; none: as they are
+  std::vector<link::answered> answers = {};                         // heard once what came before them is recorded
 
   bool is_recorded() const { return !cells.empty() || !jobs.empty() || notices; }
   bool has_start() const {

@@ -23,6 +23,14 @@ death_facts death_of(remains const& left, std::optional<end_reason> ordered) {
   return death;
 }
 
+storage::unix_ms last_end_in(std::vector<said> const& frames) {
+  storage::unix_ms last = 0;
+  for (auto const& each : frames)
+    if (auto const* what = std::get_if<link::from_kernel>(&each.what))
+      if (auto const* done = std::get_if<link::done>(what)) last = std::max(last, done->finished_at);
+  return last;
+}
+
 }  // namespace
 
 storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
@@ -42,27 +50,38 @@ void session_state::add_notice(storage::notice_record notice) {
 }
 
 /// Settings that came with a run that was never accepted are forgotten.
-storage::session_record session_state::row_after_failed_start() const {
+storage::session_record session_state::row_after_failed_start(slot const& at) const {
   auto next = own_row;
-  if (auto const& before = own_kernel->row_before; before && cells.empty()) {
-    next.python = before->python;
+  auto const& before = at.kernel->row_before;
+  if (!before) return next;
+  if (cells.empty()) {
     next.cwd = before->cwd;
     next.variables = before->variables;
   }
+  if (std::any_of(cells.begin(), cells.end(), [&](auto const& cell) { return cell.outbox.slot == at.number; })) return next;
+  auto const is_own = [&](auto const& each) { return each.number == at.number; };
+  auto const known = std::find_if(before->slots.begin(), before->slots.end(), is_own);
+  auto const here = std::find_if(next.slots.begin(), next.slots.end(), is_own);
+  if (known != before->slots.end())
+    *here = *known;
+  else
+    next.slots.erase(here);
+  if (next.slot == at.number) next.slot = before->slot;
   return next;
 }
 
 /// Nothing ran in it: those who wait for acceptance are refused. Cells that were accepted for an earlier kernel get another try, three at
 /// most, then end as an error.
 void session_state::on_start_failed(kernel_start_failed const& told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
   log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
-  auto next = row_after_failed_start();
+  auto next = row_after_failed_start(*at);
   storage::changes unit{storage::erase_link{told.kernel}, storage::put_session{next}};
   std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
-    // Another interpreter may start well: only what wanted this one has had its try.
-    if (cell.outbox.python != own_kernel->row.asked_python) continue;
+    // A kernel of another key may start well: only what wanted this one has had its try.
+    if (is_out(cell) || cell.outbox.slot != at->number) continue;
     auto row = cell.row;
     row.kernel = {};
     row.generation = 0;
@@ -81,16 +100,17 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   auto const committed = shared->commit(unit);
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
-  auto const wanted_it = [&] { return python_of(arrivals.front().what) == own_kernel->row.asked_python; };
+  auto const wanted_it = [&] { return find_slot(key_for(arrivals.front().what)) == at; };
   while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
-  if (!committed) return stall(told);
-  own_row = std::move(next);
+  if (!committed) return stall(*at, told);
+  auto const stop_waiters = std::exchange(at->stop_waiters, {});
+  auto const view = view_of(*at);
+  self->send(shared->files, remove_tree{shared->path(at->kernel->row.directory)});
+  at->kernel.reset();
+  take_row(std::move(next));  // the slot may be gone with it
   shared->move_later(own_row.number);
   publish("refused", "{\"reason\":\"start_failed\"}");
-  self->send(shared->files, remove_tree{shared->path(own_kernel->row.directory)});
-  auto const view = kernel();
-  own_kernel.reset();
   for (auto& row : rows) {
     if (storage::is_final(row.status)) {
       finish(std::move(row));
@@ -103,15 +123,15 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
     answer_fork({error_code::cannot_fork, "cannot fork into session " + own_row.key.session + ": " + told.problem.message, {}});
     begin_close();
   }
-  for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
-  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, view->to_json());
-  if (closing) return on_close_ready();
-  if (ending_kernel) return on_wind_down(false);
+  answer_resets();
+  for (auto const& to : stop_waiters) answer_text(to, view.to_json());
+  if (closing && !has_kernel()) return on_close_ready();
+  if (ending_kernels && !has_kernel()) return on_wind_down(false);
   advance();
 }
 
 /// What becomes of a cell that was with the dead kernel, by the table of outcome.hpp: its next row, final or queued again.
-storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& told,
+storage::cell_record session_state::settled(slot const& at, live_cell& cell, kernel_dead const& told,
                                             std::vector<storage::notice_record> const& riding) const {
   evidence known;
   known.sent = cell.row.generation > 0;
@@ -136,7 +156,7 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
   row.displays =
       std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
   facts.row = row;
-  facts.death = death_of(told.left, own_kernel->ending);
+  facts.death = death_of(told.left, at.kernel->ending);
   if (facts.kernel) {
     facts.kernel->ended = true;
     facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
@@ -151,36 +171,38 @@ storage::cell_record session_state::settled(live_cell& cell, kernel_dead const& 
 }
 
 void session_state::on_dead(kernel_dead told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  if (own_kernel->row.epoch == 0 && own_kernel->row.generation == 0 && !own_kernel->ending && !closing) {
+  auto* const found = holder(told.kernel);
+  if (found == nullptr) return;
+  auto& at = *found;
+  if (at.kernel->row.epoch == 0 && at.kernel->row.generation == 0 && !at.kernel->ending && !closing) {
     // It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
-    auto const death = death_of(told.left, own_kernel->ending);
+    auto const death = death_of(told.left, at.kernel->ending);
     std::string text = "kernel " + told.kernel.text + " died while it started: " + death_in_words(death);
     if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
     return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
   }
-  auto const last_seen = kernel();
-  own_kernel->attached = false;
-  refuse_asked(true);
+  auto const last_seen = view_of(at);
+  at.kernel->attached = false;
+  refuse_asked(told.kernel);
   // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
   auto const& journal = told.left.journal;
   for (auto const& each : journal.records) {
     auto* cell = find(each.cell);
     if (cell == nullptr)
-      on_late_output({each.cell, each.stream, each.offset, each.text});
-    else if (is_out(*cell))
+      on_late_output(at, {each.cell, each.stream, each.offset, each.text});
+    else if (is_out(*cell, at))
       on_output(*cell, each.stream, each.offset, each.text);
   }
-  if (auto* cell = journal.records.empty() ? nullptr : find(journal.records.back().cell); cell && is_out(*cell))
+  if (auto* cell = journal.records.empty() ? nullptr : find(journal.records.back().cell); cell && is_out(*cell, at))
     cell->output.count_at_least(journal.out_bytes, journal.err_bytes);
-  if (auto* waiting = std::get_if<kernel_said>(&stalled); waiting && !told.left.spool_readable)
+  if (auto* waiting = std::get_if<kernel_said>(&at.stalled); waiting && !told.left.spool_readable)
     told.left.frames = std::move(waiting->frames);
-  stalled = {};
-  auto const last = last_ran(told);
-  if (!take(told.left.frames)) return stall(std::move(told));
+  at.stalled = {};
+  auto const last = std::max(at.kernel->row.idle_since, last_end_in(told.left.frames));
+  if (!take(at, told.left.frames)) return stall(at, std::move(told));
   told.left.frames.clear();
-  if (waits_for_saved(told, last)) return;
-  auto* front = most_likely();
+  if (waits_for_saved(at, told, last)) return;
+  auto* front = most_likely(at);
   if (front && told.left.exit)
     for (auto const& rest : std::exchange(told.left.exit->rest, {}))
       on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
@@ -191,9 +213,9 @@ void session_state::on_dead(kernel_dead told) {
   std::vector<std::string> lost;
   auto is_final = false;
   for (auto& cell : cells) {
-    if (!is_out(cell)) continue;
+    if (!is_out(cell, at)) continue;
     // Notices ride on the first result only.
-    ended.push_back(settled(cell, told, is_final ? std::vector<storage::notice_record>{} : notices));
+    ended.push_back(settled(at, cell, told, is_final ? std::vector<storage::notice_record>{} : notices));
     auto const& row = ended.back();
     unit.push_back(storage::put_cell{row});
     if (row.status == storage::cell_status::lost) lost.push_back(row.cell.text);
@@ -204,20 +226,20 @@ void session_state::on_dead(kernel_dead told) {
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
-  auto const fallen = jobs_after_death(told.left);
+  auto const fallen = jobs_after_death(at, told.left);
   for (auto const& job : fallen) unit.push_back(storage::put_job{job});
-  auto const death = death_of(told.left, own_kernel->ending);
-  auto const ordered = own_kernel->ending;
+  auto const death = death_of(told.left, at.kernel->ending);
+  auto const ordered = at.kernel->ending;
   auto next = own_row;
   // With one that was never used nothing is lost: the next is what it would have been.
-  if (ordered == end_reason::reset || ordered == end_reason::environment_changed)
-    next.fresh_reason = to_string(*ordered);
+  if (ordered == end_reason::reset)
+    slot_in(next, at.number).fresh_reason = to_string(*ordered);
   else
-    next.fresh_reason = own_kernel->row.generation == 0 ? own_kernel->row.reason : "died";
+    slot_in(next, at.number).fresh_reason = at.kernel->row.generation == 0 ? at.kernel->row.reason : "died";
   ++next.restarts;
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
-  auto const is_saved = saved.row && saved.row->kernel == told.kernel;  // nothing is lost then
+  auto const is_saved = at.saved.row && at.saved.row->kernel == told.kernel;  // nothing is lost then
   if (!ordered && !closing && !is_saved) {
     std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
     for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
@@ -225,7 +247,7 @@ void session_state::on_dead(kernel_dead told) {
     notice = make_notice("restarted", std::move(text), lost, fallen);
     unit.push_back(storage::put_notice{*notice});
   }
-  if (!shared->commit(unit)) return stall(std::move(told));
+  if (!shared->commit(unit)) return stall(at, std::move(told));
 
   own_row = std::move(next);
   shared->move_later(own_row.number);
@@ -236,8 +258,8 @@ void session_state::on_dead(kernel_dead told) {
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" +
                               (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
-  self->send(shared->files, remove_tree{shared->path(own_kernel->row.directory)});
-  own_kernel.reset();
+  self->send(shared->files, remove_tree{shared->path(at.kernel->row.directory)});
+  at.kernel.reset();
   for (auto& row : ended) {
     if (storage::is_final(row.status)) {
       finish(std::move(row));
@@ -247,18 +269,19 @@ void session_state::on_dead(kernel_dead told) {
       cell->overdue.reset();
     }
   }
-  for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
-  for (auto const& to : std::exchange(stop_waiters, {})) answer_text(to, last_seen->to_json());
-  if (closing) return on_close_ready();
-  if (ending_kernel) return on_wind_down(false);
+  answer_resets();
+  for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
+  if (closing && !has_kernel()) return on_close_ready();
+  if (ending_kernels && !has_kernel()) return on_wind_down(false);
   advance();
 }
 
 /// Another home has the kernel: this one knows nothing more of it. Its namespace is out of reach, so it counts as died.
 void session_state::on_left(kernel_left const& told) {
   kernel_dead absent{told.kernel, {}};
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  own_kernel->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
+  at->kernel->row.directory = "run/" + told.kernel.text + ".left";  // never remove what another home uses
   on_dead(std::move(absent));
 }
 

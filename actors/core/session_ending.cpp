@@ -16,16 +16,17 @@ void session_state::on_interrupt(reply_to const& from, interrupt_cell const& wha
     return answer_error(from, {error_code::not_found, std::move(text), {}});
   }
   add_waiter(*cell, from, std::nullopt, false, 0);
-  if (!is_out(*cell)) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
+  auto* const at = holder(cell->row.kernel);
+  if (at == nullptr) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
-  if (cell->sent) send_interrupt(*cell);  // else right behind its execute
+  if (cell->sent) send_interrupt(*at, *cell);  // else right behind its execute
   if (!cell->overdue || *cell->overdue > steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin)
     set_overdue(*cell);
   guard_background();
 }
 
-void session_state::send_interrupt(live_cell const& cell) {
-  own_kernel->port->send(link::to_json(link::interrupt{cell.row.cell, link::interrupt_reason::interrupt}));
+void session_state::send_interrupt(slot const& at, live_cell const& cell) {
+  at.kernel->port->send(link::to_json(link::interrupt{cell.row.cell, link::interrupt_reason::interrupt}));
 }
 
 /// A queued cell ends without having started, and is forgotten; false when that could not be recorded.
@@ -48,56 +49,71 @@ bool session_state::end_queued(live_cell& cell, storage::cell_status status, std
   return false;
 }
 
-void session_state::end_kernel_for(end_reason reason, end_kernel::how way) {
-  if (!own_kernel || !own_kernel->actor) return;
-  if (!own_kernel->ending) own_kernel->ending = reason;
-  self->send(own_kernel->actor, end_kernel{way, reason});
+void session_state::end_kernel_for(slot& at, end_reason reason, end_kernel::how way) {
+  if (!at.kernel || !at.kernel->actor) return;
+  if (!at.kernel->ending) at.kernel->ending = reason;
+  self->send(at.kernel->actor, end_kernel{way, reason});
 }
 
 void session_state::on_reset(reply_to from) {
-  self->send(shared->files, remove_tree{shared->path(state_path(own_row.number) + ".damaged")});
-  if (!own_kernel) {
-    auto next = own_row;
-    next.fresh_reason = "reset";
+  auto next = own_row;
+  auto is_changed = false;
+  for (auto& [number, at] : slots) {
+    self->send(shared->files, remove_tree{shared->path(state_path(own_row.number, number) + ".damaged")});
+    if (!at.kernel && std::exchange(slot_in(next, number).fresh_reason, "reset") != "reset") is_changed = true;
+  }
+  if (is_changed) {
     if (auto committed = shared->commit({storage::put_session{next}}); !committed) return answer_error(from, committed.error());
     own_row = std::move(next);
     shared->move_later(own_row.number);
-    if (!saved.row) return answer_text(from, row());
-    reset_waiters.push_back(std::move(from));
-    return settle_saved();
   }
   reset_waiters.push_back(std::move(from));
-  end_cells_out(cell_ending::reset);
-  own_kernel->ending = end_reason::reset;
-  end_kernel_for(end_reason::reset, end_kernel::how::kill);
+  for (auto& [number, at] : slots) {
+    if (!at.kernel) {
+      settle_saved(at);
+      continue;
+    }
+    end_cells_out(at, cell_ending::reset);
+    at.kernel->ending = end_reason::reset;
+    end_kernel_for(at, end_reason::reset, end_kernel::how::kill);
+  }
+  answer_resets();
+}
+
+void session_state::answer_resets() {
+  for (auto const& [number, at] : slots)
+    if ((at.kernel && at.kernel->ending == end_reason::reset) || (at.saved.row && is_unwanted(at))) return;
+  for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
 }
 
 void session_state::on_stop(stop_session_kernel const& order) {
-  if (!own_kernel || own_kernel->row.kernel != order.kernel)
+  auto* const at = holder(order.kernel);
+  if (at == nullptr)
     return answer_error(order.from,
                         {error_code::not_found, "no kernel " + order.kernel.text + "; kernel.list shows what there is", {}});
-  if (!cells.empty())
-    return answer_error(
-        order.from, {error_code::busy,
-                     "kernel " + order.kernel.text + " is busy with cell " + cells.front().row.cell.text + "; interrupt it first",
-                     {}});
-  if (auto const live = jobs_of_kernel(); !live.empty())
+  auto const its_own = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return &place_of(each) == at; });
+  if (its_own != cells.end())
+    return answer_error(order.from,
+                        {error_code::busy,
+                         "kernel " + order.kernel.text + " is busy with cell " + its_own->row.cell.text + "; interrupt it first",
+                         {}});
+  if (auto const live = jobs_of(*at); !live.empty())
     return answer_error(
         order.from, {error_code::busy, "kernel " + order.kernel.text + " has live jobs: " + named(live) + "; stop them first", {}});
-  if (saved.row || saved.now != saved_namespace::step::none)
+  if (at->saved.row || at->saved.now != saved_namespace::step::none)
     return answer_error(order.from,
                         {error_code::busy, "kernel " + order.kernel.text + " saves or restores its namespace now; ask again", {}});
-  if (order.save && has_namespace_to_save()) return save_and_stop(order);
-  stop_waiters.push_back(order.from);
-  end_kernel_for(end_reason::stop, end_kernel::how::shutdown);
+  if (order.save && has_namespace(*at)) return save_and_stop(*at, order);
+  at->stop_waiters.push_back(order.from);
+  end_kernel_for(*at, end_reason::stop, end_kernel::how::shutdown);
 }
 
 void session_state::on_close(reply_to from) {
   close_waiters.push_back(std::move(from));
   if (closing) return;
   begin_close();
-  if (own_kernel) return end_kernel_for(end_reason::close, end_kernel::how::kill);
-  on_close_ready();
+  for (auto& [number, at] : slots) end_kernel_for(at, end_reason::close, end_kernel::how::kill);
+  if (!has_kernel()) on_close_ready();
 }
 
 /// Nothing is accepted any more, what waits is refused, what is queued ends without having started.
@@ -125,7 +141,7 @@ void session_state::finish_close() {
   remove_state_files();
   refuse_fork_copy(unknown_session(own_row.key));
   answer_fork(unknown_session(own_row.key));
-  saved.row.reset();
+  for (auto& [number, at] : slots) at.saved.row.reset();
   publish("session_closed", "{}");
   for (auto const& each : std::exchange(job_waiters, {}))
     answer_error(each.to, {error_code::not_found, "the session of job " + each.job.text + " was closed meanwhile", {}});

@@ -26,6 +26,14 @@ std::string left_json(link::left_behind const& left) {
   return out.take();
 }
 
+/// A kernel of another key: of the copy's cells only those that name none find what the session has.
+std::string left_json(storage::kernel_slot const& key) {
+  link::json_writer out;
+  auto what = "the namespace for environment " + key.environment + ", python " + (key.python.empty() ? "default" : key.python);
+  for (auto const& each : key.tools) what += (&each == &key.tools.front() ? ", tools " : " ") + each;
+  return out.text("kind", "namespace").text("what", what).take();
+}
+
 std::string with_left_behind(std::string row, std::string const& left) {
   row.pop_back();
   return row + ",\"left_behind\":" + left + "}";
@@ -39,9 +47,22 @@ storage::session_record session_state::copy_of_row(std::string const& into) cons
   made.number = 0;  // given when it is sure that there is none of that name
   made.key.session = into;
   made.created_at = now_ms();
-  if (is_unwanted()) made.fresh_reason = "first";  // what was lost, not what was given up, is lost to the copy as well
+  made.slots = {slot_in(own_row, own_row.slot)};
+  auto& reason = made.slots.front().fresh_reason;
+  if (reason == "reset") reason = "first";  // what was lost, not what was given up, is lost to the copy as well
   made.restarts = 0;
   return made;
+}
+
+/// Names the namespaces of the session's other keys in a list of what is left behind.
+std::string session_state::with_other_slots(std::string left) const {
+  for (auto const& [number, at] : slots) {
+    if (number == own_row.slot || (!at.kernel && !is_hibernated(at))) continue;
+    left.back() = left.size() > 2 ? ',' : left.back();
+    if (left.back() == ']') left.pop_back();
+    left += left_json(key_of(at)) + "]";
+  }
+  return left;
 }
 
 void session_state::refuse_fork(reply_to const& from, session_key const& into, error why) {
@@ -66,15 +87,16 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
   };
   if (!cells.empty()) return busy("cell " + cells.front().row.cell.text);
   if (!arrivals.empty()) return busy("a cell that waits for its kernel");
-  if (saved.now != saved_namespace::step::none || (own_kernel && saved.row))
+  auto& at = slots.at(own_row.slot);
+  if (at.saved.now != saved_namespace::step::none || (at.kernel && at.saved.row))
     return busy("its namespace, which is saved or restored");
-  if (!own_kernel) return fork_without_kernel(from, std::move(made));
-  if (!own_kernel->attached || own_kernel->ending)
+  if (!at.kernel) return fork_without_kernel(at, from, std::move(made));
+  if (!at.is_attached())
     return refuse_fork(
         from, made.key,
         {error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again", {}});
 
-  auto link = own_kernel->row;
+  auto link = at.kernel->row;
   link.kernel = kernel_id("k-" + make_ulid());
   link.session = made.number;
   link.state = storage::link_state::intended;
@@ -89,12 +111,13 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
   auto const directory = shared->path(link.directory);
   if (auto there = make_private_directory(directory); !there) return drop_clone(from, made, link, there.error());
   ask_kernel(
+      at,
       {{},
        "fork",
        {{"kernel", link.kernel.text},
         {"token", link.token},
         {"directory", directory},
-        {"state", shared->path(state_path(made.number))}}},
+        {"state", shared->path(state_path(made.number, at.number))}}},
       [this, from, made, link](result<link::answered> answer) { on_forked(from, made, link, std::move(answer)); },
       defaults::request_deadline, true);
 }
@@ -122,14 +145,15 @@ void session_state::on_forked(reply_to const& from, storage::session_record made
   (void)failpoint(failpoint_id::core_before_clone_recorded);
   link.state = storage::link_state::live;
   link.process = {boot_id(), own_pid_namespace(), clone->pid, clone->start_time};
-  made.fresh_reason = "died";  // as of any session with a kernel
+  slot_in(made, link.slot).fresh_reason = "died";  // as of any session with a kernel
   if (auto committed = shared->commit({storage::put_session{made}, storage::put_link{link}}); !committed)
     return drop_clone(from, made, link, committed.error());
   (void)failpoint(failpoint_id::core_after_clone_recorded);
   log::info("session-forked", "session {} is forked into session {}, kernel {}", own_row.number, made.number, link.kernel.text);
   shared->forking.erase(made.key);
-  session_seed seed{std::move(made), true, std::move(link), {}};
-  seed.asked = fork_reply{from, link::json_list(clone->left, left_json)};
+  auto left = link::json_list(clone->left, [](auto const& each) { return left_json(each); });
+  session_seed seed{std::move(made), true, {std::move(link)}, {}, {}};
+  seed.asked = fork_reply{from, with_other_slots(std::move(left))};
   spawn_session(self->system(), shared, std::move(seed));
 }
 
@@ -145,19 +169,19 @@ void session_state::answer_fork(error why) {
 
 // ---- without a kernel ----
 
-void session_state::fork_without_kernel(reply_to const& from, storage::session_record made) {
+void session_state::fork_without_kernel(slot& at, reply_to const& from, storage::session_record made) {
   if (fork_copy)
     return refuse_fork(from, made.key, {error_code::busy, "session " + own_row.key.session + " is being forked; ask again", {}});
   std::optional<storage::saved_record> copy;
-  if (is_hibernated()) {
-    copy = saved.row;
+  if (is_hibernated(at)) {
+    copy = at.saved.row;
     copy->session = made.number;
-    copy->file = state_path(made.number);
+    copy->file = state_path(made.number, at.number);
     copy->reason = "fork";
   }
-  fork_copy = {from, std::move(made), std::move(copy)};
+  fork_copy = {from, std::move(made), std::move(copy), with_other_slots("[]")};
   if (fork_copy->saved)
-    self->send(shared->files, copy_file{address(), shared->path(saved.row->file), shared->path(fork_copy->saved->file)});
+    self->send(shared->files, copy_file{address(), shared->path(at.saved.row->file), shared->path(fork_copy->saved->file)});
   else
     record_fork_copy();
 }
@@ -183,7 +207,7 @@ void session_state::on_fork_copy_recorded(std::optional<storage::failure> const&
   if (problem) return refuse_fork(call.from, call.made.key, from_storage(*problem));
   shared->forking.erase(call.made.key);
   shared->events.publish("session_created", call.made.key, "{}");
-  answer_text(call.from, with_left_behind(stored_session_row(call.made, 0, call.saved ? call.saved->bytes : 0), "[]"));
+  answer_text(call.from, with_left_behind(stored_session_row(call.made, 0, call.saved ? call.saved->bytes : 0), call.left_behind));
 }
 
 void session_state::refuse_fork_copy(error why) {

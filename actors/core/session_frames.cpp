@@ -20,8 +20,9 @@ bool has(std::vector<storage::notice_record> const& among, storage::notice_recor
 }  // namespace
 
 void session_state::on_live(kernel_live const& told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  auto link = own_kernel->row;
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
+  auto link = at->kernel->row;
   link.state = storage::link_state::live;
   link.nursery = told.nursery;
   link.python = told.python;
@@ -30,8 +31,8 @@ void session_state::on_live(kernel_live const& told) {
   storage::changes unit{storage::put_link{link}};
   // From now on there is a namespace to lose: also to a reboot, which leaves nothing else that says so.
   auto next = own_row;
-  next.fresh_reason = "died";
-  next.python = link.asked_python;  // it runs: what names none gets it from now on
+  slot_in(next, at->number).fresh_reason = "died";
+  if (cells.empty()) next.slot = at->number;  // it runs: what names no key gets it from now on
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   // One is enough, however many kernels die before one has a cell.
@@ -45,20 +46,21 @@ void session_state::on_live(kernel_live const& told) {
   if (auto committed = shared->commit(unit); !committed) {
     // Without its row it must not get a cell: whoever waits may send again, and the kernel ends unused.
     while (!arrivals.empty()) refuse_front(committed.error());
-    return end_kernel_for(end_reason::unrecorded, end_kernel::how::kill);
+    return end_kernel_for(*at, end_reason::unrecorded, end_kernel::how::kill);
   }
-  own_kernel->row = std::move(link);
+  at->kernel->row = std::move(link);
   own_row = std::move(next);
   shared->move_later(own_row.number);
   settle_kept_jobs();  // those that outlived an earlier kernel and have ended since do not count
   if (notice) add_notice(std::move(*notice));
-  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + own_kernel->row.reason + "\"}");
+  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + at->kernel->row.reason + "\"}");
   advance();
 }
 
 void session_state::on_attached(kernel_attached const& told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  auto link = own_kernel->row;
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
+  auto link = at->kernel->row;
   link.epoch = told.epoch;
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
@@ -69,7 +71,7 @@ void session_state::on_attached(kernel_attached const& told) {
     for (auto const& cell : cells)
       if (cell.row.kernel == link.kernel) running.push_back(cell.row.cell.text);
     std::string text = "the python kernel reattached; its variables carried on. ";
-    auto const of_kernel = jobs_of_kernel();
+    auto const of_kernel = jobs_of(*at);
     if (running.empty() && of_kernel.empty())
       text += "nothing was running";
     else
@@ -85,7 +87,7 @@ void session_state::on_attached(kernel_attached const& told) {
     unit.push_back(storage::put_notice{*notice});
   }
   if (shared->commit(unit)) {
-    own_kernel->row = std::move(link);
+    at->kernel->row = std::move(link);
     if (notice) {
       std::erase_if(notices, [](auto const& each) { return each.kind == "reattached"; });
       for (auto const& each : withdrawn) shared->forget_later(own_row.number, each);
@@ -93,10 +95,10 @@ void session_state::on_attached(kernel_attached const& told) {
     }
   }
   // Recorded or not: from now on a death is no failed start, and what it ran is looked for in its spool.
-  own_kernel->row.epoch = told.epoch;
-  own_kernel->row.process = told.process;
-  own_kernel->port = told.port;
-  own_kernel->attached = own_kernel->was_tried = true;
+  at->kernel->row.epoch = told.epoch;
+  at->kernel->row.process = told.process;
+  at->kernel->port = told.port;
+  at->kernel->attached = at->kernel->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   answer_fork();
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
@@ -104,49 +106,52 @@ void session_state::on_attached(kernel_attached const& told) {
 }
 
 void session_state::on_unreachable(kernel_unreachable const& told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  own_kernel->attached = false;
-  own_kernel->was_tried = true;
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
+  at->kernel->attached = false;
+  at->kernel->was_tried = true;
   publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
   answer_fork();  // it is there, and looked for
 }
 
 void session_state::on_said(kernel_said told) {
-  if (!own_kernel || own_kernel->row.kernel != told.kernel) return;
-  if (auto* earlier = std::get_if<kernel_said>(&stalled)) {  // behind frames that could not be recorded yet
+  auto* const at = holder(told.kernel);
+  if (at == nullptr) return;
+  if (auto* earlier = std::get_if<kernel_said>(&at->stalled)) {  // behind frames that could not be recorded yet
     std::move(told.frames.begin(), told.frames.end(), std::back_inserter(earlier->frames));
     return;
   }
-  if (take(told.frames)) return advance();
-  stall(std::move(told));
+  if (take(*at, told.frames)) return advance();
+  stall(*at, std::move(told));
 }
 
 /// The store did not take it: those who wait for a cell hear how it stands, and the same is tried again.
-void session_state::stall(news told) {
+void session_state::stall(slot& at, news told) {
   for (auto& cell : cells)
-    for (auto const& each : std::exchange(cell.waiters, {}))
-      answer_current(cell, each.to, "what became of the cell could not be stored yet; it is kept and tried again");
+    if (&place_of(cell) == &at)
+      for (auto const& each : std::exchange(cell.waiters, {}))
+        answer_current(cell, each.to, "what became of the cell could not be stored yet; it is kept and tried again");
   if (!std::holds_alternative<kernel_said>(told)) {
     error const why{error_code::store_full, "the end of the kernel could not be stored yet; it is tried again", {}};
-    for (auto* waiting : {&reset_waiters, &stop_waiters, &close_waiters})
+    for (auto* waiting : {&reset_waiters, &at.stop_waiters, &close_waiters})
       for (auto const& to : std::exchange(*waiting, {})) answer_error(to, why);
     closing = false;
   }
-  stalled = std::move(told);
+  at.stalled = std::move(told);
   store_retry_at = steady_clock::now() + defaults::store_retry;
   wake_at(*store_retry_at);
 }
 
-/// The cell, if the kernel has it: no frame of a kernel, which runs its user's code, touches another one.
-live_cell* session_state::at_work(cell_id const& cell, std::uint64_t generation) {
+/// The cell, if that kernel has it: no frame of a kernel, which runs its user's code, touches another one.
+live_cell* session_state::at_work(slot const& at, cell_id const& cell, std::uint64_t generation) {
   auto* found = find(cell);
-  return found && is_out(*found) && found->row.generation == generation ? found : nullptr;
+  return found && is_out(*found, at) && found->row.generation == generation ? found : nullptr;
 }
 
-bool session_state::take(std::vector<said> const& frames) {
-  batch changed;
+bool session_state::take(slot& at, std::vector<said> const& frames) {
+  batch changed{at};
   for (auto const& frame : frames) {
-    if (frame.seq <= own_kernel->row.last_seq) continue;
+    if (frame.seq <= at.kernel->row.last_seq) continue;
     changed.last_seq = frame.seq;
     if (auto* why = std::get_if<unreadable>(&frame.what)) {
       take_unreadable(changed, frame, *why);
@@ -162,32 +167,32 @@ bool session_state::take(std::vector<said> const& frames) {
     } else if (auto* output = std::get_if<link::output>(&what)) {
       auto* cell = find(output->cell);
       if (cell == nullptr)
-        on_late_output(*output);
-      else if (is_out(*cell))
+        on_late_output(at, *output);
+      else if (is_out(*cell, at))
         on_output(*cell, output->stream, output->offset, output->text);
     } else if (auto* shown = std::get_if<link::display>(&what)) {
-      on_display(*shown);
+      on_display(at, *shown);
     } else if (auto* answer = std::get_if<link::answered>(&what)) {
       changed.answers.push_back(*answer);
     } else if (!take_job_frame(changed, what)) {
       auto const& bad = std::get<link::bad_frame>(what);
-      log::warn("bad-frame", "kernel {} could not read our frame {}: {}", own_kernel->row.kernel.text, bad.seq, bad.message);
+      log::warn("bad-frame", "kernel {} could not read our frame {}: {}", at.kernel->row.kernel.text, bad.seq, bad.message);
     }
   }
   if (changed.last_seq == 0) return true;
   if (!changed.is_recorded())
     // Output alone changes no row: it is in its file. A restart takes it again, which is harmless.
-    own_kernel->row.last_seq = changed.last_seq;
-  else if (!record_batch(changed))
+    at.kernel->row.last_seq = changed.last_seq;
+  else if (!record_batch(at, changed))
     return false;
-  if (own_kernel && own_kernel->port) own_kernel->port->record(changed.last_seq);
+  if (at.kernel && at.kernel->port) at.kernel->port->record(changed.last_seq);
   for (auto& each : changed.answers) on_answered(std::move(each));
   return true;
 }
 
 /// One transaction for all of it, then the session has it so.
-bool session_state::record_batch(batch& changed) {
-  auto link = own_kernel->row;
+bool session_state::record_batch(slot& at, batch& changed) {
+  auto link = at.kernel->row;
   link.last_seq = changed.last_seq;
   auto const has_start = changed.has_start();
   auto const has_result = changed.has_result();
@@ -212,7 +217,7 @@ bool session_state::record_batch(batch& changed) {
   if (!shared->commit(unit)) return false;
   if (has_start) (void)failpoint(failpoint_id::core_after_started_recorded);
   if (has_result) (void)failpoint(failpoint_id::core_after_result_recorded);
-  own_kernel->row = std::move(link);
+  at.kernel->row = std::move(link);
   if (changed.notices) notices = std::move(*changed.notices);
   for (auto const& each : told) shared->forget_later(each.session, each.notice);
   for (auto const& each : changed.cells)
@@ -229,12 +234,12 @@ bool session_state::record_batch(batch& changed) {
       std::string().swap(cell->outbox.code);
     }
   }
-  if (changed.kernel_ended) end_kernel_for(end_reason::deadline, end_kernel::how::kill);
+  if (changed.kernel_ended) end_kernel_for(at, end_reason::deadline, end_kernel::how::kill);
   return true;
 }
 
 void session_state::take_started(batch& into, link::started const& frame) {
-  auto* cell = at_work(frame.cell, frame.generation);
+  auto* cell = at_work(into.at, frame.cell, frame.generation);
   if (cell == nullptr) return;
   auto& changed = into.of(*cell);
   if (changed.row.status != storage::cell_status::queued) return;
@@ -245,15 +250,15 @@ void session_state::take_started(batch& into, link::started const& frame) {
 
 void session_state::take_background(batch& into, link::background const& frame) {
   auto* cell = find(frame.cell);
-  if (cell == nullptr || !is_out(*cell)) return;
+  if (cell == nullptr || !is_out(*cell, into.at)) return;
   auto& row = into.of(*cell).row;
   row.background = row.status == storage::cell_status::running;
 }
 
 void session_state::take_done(batch& into, link::done const& frame) {
-  auto* cell = at_work(frame.cell, frame.generation);
+  auto* cell = at_work(into.at, frame.cell, frame.generation);
   if (cell == nullptr || into.of(*cell).has_result()) {
-    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", own_kernel->row.kernel.text,
+    log::info("late-result", "kernel {}: the result of cell {} came too late and is dropped", into.at.kernel->row.kernel.text,
               frame.cell.text);
     return;
   }
@@ -285,9 +290,9 @@ void session_state::take_done(batch& into, link::done const& frame) {
 /// A frame that cannot be read: if it was about a cell, the one in the foreground ends with an error of that name, without one the oldest
 /// in the background. The link stays.
 void session_state::take_unreadable(batch& into, said const& frame, unreadable const& why) {
-  log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", own_kernel->row.kernel.text, frame.seq, why.reason);
+  log::warn("bad-frame", "kernel {} sent a bad frame at seq {}: {}", into.at.kernel->row.kernel.text, frame.seq, why.reason);
   if (why.type != "started" && why.type != "done") return;
-  auto* cell = most_likely();
+  auto* cell = most_likely(into.at);
   if (cell == nullptr) return;
   auto& changed = into.of(*cell);
   if (changed.has_result()) return;
@@ -310,10 +315,10 @@ void session_state::on_output(live_cell& cell, link::output_stream which, std::u
 }
 
 /// Of a cell that is final: its threads and processes go on writing. The result stays as it is, cell.output has it.
-void session_state::on_late_output(link::output const& frame) {
+void session_state::on_late_output(slot const& at, link::output const& frame) {
   if (!late || late->cell != frame.cell) {
     auto const row = stored(frame.cell);
-    if (!row || row->kernel != own_kernel->row.kernel) return;  // no cell of this kernel, or its record has expired
+    if (!row || row->kernel != at.kernel->row.kernel) return;  // no cell of this kernel, or its record has expired
     late.emplace(late_output{frame.cell, output_log(output_file(*row), defaults::output_kept)});
   }
   if (!late->output.append(frame.stream, frame.offset, frame.text))
@@ -322,9 +327,9 @@ void session_state::on_late_output(link::output const& frame) {
 }
 
 /// Kept in its file first; a replay writes the same again and is not told again.
-void session_state::on_display(link::display shown) {
+void session_state::on_display(slot const& at, link::display shown) {
   auto* cell = find(shown.cell);
-  if (cell == nullptr || !is_out(*cell)) return;
+  if (cell == nullptr || !is_out(*cell, at)) return;
   auto const is_new = shown.index >= cell->row.displays;
   auto notified = shown;
   if (!cell->displays.keep(std::move(shown)))
@@ -354,10 +359,9 @@ void session_state::set_overdue(live_cell& cell) {
 /// While the foreground cell may hold the interpreter, one in the background cannot obey: its time counts anew from then on.
 void session_state::guard_background() {
   auto const* front = foreground();
-  auto const is_held = front && is_out(*front);
   for (auto& cell : cells) {
     if (!cell.row.background) continue;
-    if (is_held)
+    if (front && is_out(*front) && front->row.kernel == cell.row.kernel)
       cell.overdue.reset();
     else if (!cell.overdue)
       set_overdue(cell);

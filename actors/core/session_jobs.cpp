@@ -53,7 +53,7 @@ void session_state::take_job_started(batch& into, link::job_started const& frame
   storage::job_record row;
   row.session = own_row.number;
   row.job = frame.job;
-  row.kernel = own_kernel->row.kernel;
+  row.kernel = into.at.kernel->row.kernel;
   row.cell = frame.cell;
   row.command = cut(frame.command);
   row.pid = frame.pid;
@@ -94,7 +94,7 @@ storage::job_record* session_state::running_job(batch& into, job_id const& job) 
   auto here = find_job(into.jobs, job);
   if (here == into.jobs.end()) {
     auto const row = find_job(jobs, job);
-    if (row == jobs.end() || row->kernel != own_kernel->row.kernel) return nullptr;
+    if (row == jobs.end() || row->kernel != into.at.kernel->row.kernel) return nullptr;
     here = into.jobs.insert(into.jobs.end(), *row);
   }
   return storage::has_ended(here->state) ? nullptr : &*here;
@@ -122,20 +122,20 @@ void session_state::keep_jobs(std::vector<storage::job_record> const& changed) {
   }
 }
 
-std::vector<storage::job_record> session_state::jobs_of_kernel() const {
+std::vector<storage::job_record> session_state::jobs_of(slot const& at) const {
   std::vector<storage::job_record> found;
   for (auto const& each : jobs)
-    if (own_kernel && each.kernel == own_kernel->row.kernel) found.push_back(each);
+    if (at.has(each.kernel)) found.push_back(each);
   return found;
 }
 
 /// Those that ended with the kernel, as they are to be recorded.
-std::vector<storage::job_record> session_state::jobs_after_death(remains const& left) const {
+std::vector<storage::job_record> session_state::jobs_after_death(slot const& at, remains const& left) const {
   auto ended = left.ended;
   if (left.exit)
     for (auto const& each : left.exit->ended) ended.push_back(each.pid);
   std::vector<storage::job_record> fallen;
-  for (auto job : jobs_of_kernel()) {
+  for (auto job : jobs_of(at)) {
     job.state = state_after_death(job, ended);
     if (!storage::has_ended(job.state)) continue;
     job.finished_at = std::max(job.started_at, left.exit ? left.exit->at : now_ms());
@@ -149,7 +149,7 @@ void session_state::settle_kept_jobs() {
   std::vector<storage::job_record> ended;
   storage::changes unit;
   for (auto job : jobs) {
-    if ((own_kernel && job.kernel == own_kernel->row.kernel) || is_alive(job)) continue;
+    if (holder(job.kernel) || is_alive(job)) continue;
     job.state = storage::job_state::lost;
     job.finished_at = now_ms();
     unit.push_back(storage::put_job{job});
@@ -159,9 +159,8 @@ void session_state::settle_kept_jobs() {
 }
 
 std::size_t session_state::live_jobs() const {
-  return static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [this](auto const& each) {
-    return (own_kernel && each.kernel == own_kernel->row.kernel) || is_alive(each);
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(jobs.begin(), jobs.end(), [this](auto const& each) { return holder(each.kernel) || is_alive(each); }));
 }
 
 // ---- what is asked ----
@@ -182,11 +181,12 @@ void session_state::on_job_call(job_call const& call) {
 
 void session_state::on_stop_job(reply_to const& from, storage::job_record const& job) {
   if (storage::has_ended(job.state)) return answer_text(from, job_json(own_row.key, job, now_ms()));
-  if (!own_kernel || own_kernel->row.kernel != job.kernel) {  // it has outlived its kernel
+  auto* const at = holder(job.kernel);
+  if (at == nullptr) {  // it has outlived its kernel
     await_job_end(job.job, from);
     return self->send(shared->files, end_job_group{address(), job.job});
   }
-  ask_kernel({{}, "job_stop", {{"job", job.job.text}}, {}}, [this, from, id = job.job](result<link::answered> answer) {
+  ask_kernel(*at, {{}, "job_stop", {{"job", job.job.text}}, {}}, [this, from, id = job.job](result<link::answered> answer) {
     if (!answer) return answer_error(from, std::move(answer.error()));
     // The kernel may answer before it tells of the end.
     if (find_job(jobs, id) != jobs.end()) return await_job_end(id, from);
@@ -195,10 +195,10 @@ void session_state::on_stop_job(reply_to const& from, storage::job_record const&
 }
 
 void session_state::on_read_job_output(reply_to const& from, storage::job_record const& job, read_job_output const& what) {
-  if (!own_kernel || own_kernel->row.kernel != job.kernel)
-    return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
+  auto* const at = holder(job.kernel);
+  if (at == nullptr) return answer_text(from, page_json(lost_page(job, what.offset), what.offset));
   link::request request{{}, "job_output", {{"job", job.job.text}}, {{"offset", what.offset}, {"limit", what.limit}}};
-  ask_kernel(std::move(request), [this, from, job, offset = what.offset](result<link::answered> answer) {
+  ask_kernel(*at, std::move(request), [this, from, job, offset = what.offset](result<link::answered> answer) {
     if (!answer && answer.error().code == error_code::not_found)  // the kernel keeps the newest only
       return answer_text(from, page_json(lost_page(job, offset), offset));
     if (!answer) return answer_error(from, std::move(answer.error()));

@@ -13,7 +13,7 @@ namespace holdfast::core {
 struct session_records {
   cell_number last_number = 0;                  // of its newest cell
   std::vector<storage::notice_record> notices;  // not ridden, not acked
-  std::optional<storage::saved_record> saved;   // its saved namespace
+  std::vector<storage::saved_record> saved;     // its saved namespaces, one per slot
   std::vector<storage::job_record> jobs;        // that run and that ended
   std::vector<storage::cell_record> open;       // not final, in order of acceptance
 };

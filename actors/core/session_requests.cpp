@@ -8,15 +8,15 @@ namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
-void session_state::ask_kernel(link::request what, std::function<void(result<link::answered>)> then, milliseconds patience,
-                               bool hears_refusal) {
-  if (!own_kernel || !own_kernel->port || !own_kernel->attached || own_kernel->ending)
+void session_state::ask_kernel(slot& at, link::request what, std::function<void(result<link::answered>)> then,
+                               milliseconds patience, bool hears_refusal) {
+  if (!at.is_attached() || !at.kernel->port)
     return then(fail(error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again"));
   what.id = "r-" + make_ulid();
   auto const until = steady_clock::now() + patience;
-  asked_kernel.emplace(what.id, asked{std::move(then), until, hears_refusal});
+  asked_kernel.emplace(what.id, asked{at.kernel->row.kernel, std::move(then), until, hears_refusal});
   wake_at(until);
-  own_kernel->port->send(link::to_json(what));
+  at.kernel->port->send(link::to_json(what));
 }
 
 void session_state::on_answered(link::answered answer) {
@@ -28,11 +28,10 @@ void session_state::on_answered(link::answered answer) {
   then(fail(kind == "busy" ? error_code::busy : kind == "not_found" ? error_code::not_found : error_code::unreachable, message));
 }
 
-/// Those whose time is over, or all: the kernel is gone or let go.
-void session_state::refuse_asked(bool all) {
+void session_state::refuse_asked(std::optional<kernel_id> const& of) {
   auto const now = steady_clock::now();
   for (auto at = asked_kernel.begin(); at != asked_kernel.end();) {
-    if (!all && at->second.until > now) {
+    if (at->second.of != of && at->second.until > now) {
       wake_at(at->second.until);
       ++at;
       continue;
@@ -46,13 +45,14 @@ void session_state::refuse_asked(bool all) {
 void session_state::on_list_variables(reply_to const& from, list_variables const& what) {
   std::uint64_t after = 0;
   if (!read_position(what.after, after)) return answer_error(from, not_a_next(what.after));
-  if (!own_kernel) return answer_text(from, R"({"items":[],"next":null})");
+  auto& at = slots.at(own_row.slot);
+  if (!at.kernel) return answer_text(from, R"({"items":[],"next":null})");
   if (!cells.empty())
     return answer_error(from, {error_code::busy,
                                "session " + own_row.key.session + " is busy with cell " + cells.front().row.cell.text +
                                    "; its variables can be listed when it is idle",
                                {}});
-  ask_kernel({{}, "variables", {}, {{"after", after}, {"limit", what.limit}}}, [this, from](result<link::answered> answer) {
+  ask_kernel(at, {{}, "variables", {}, {{"after", after}, {"limit", what.limit}}}, [this, from](result<link::answered> answer) {
     if (!answer) return answer_error(from, std::move(answer.error()));
     // The rows are the kernel's own words: read and written anew, so that only what is described is passed on.
     auto const found = link::variables_of(answer->body);

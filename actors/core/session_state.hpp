@@ -1,5 +1,5 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
-// accept (may a cell run?), frames (what did its kernel say?), saving (where is its namespace?), fork (another session with a copy),
+// slots (in which kernel?), accept (may a cell run?), frames (what did its kernel say?), saving (where is its namespace?), fork (another session with a copy),
 // jobs (what became of what a cell started?), requests (what is asked beside cells?), death (what is lost?), ending (reset, close, stop),
 // answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
@@ -58,10 +58,19 @@ struct live_cell {
   std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
 };
 
-/// What a session asks the disk store, so that it knows the answers apart; above `first_cell`: the number of an accepted cell.
-enum disk_tag : std::uint64_t { session_row, session_end, saved_put, saved_erased, fork_put, first_cell };
+/// What a session asks the disk store, so that it knows the answers apart. Of what concerns a slot the number of that is added, below
+/// slots_tagged; above `first_cell`: the number of an accepted cell.
+inline constexpr std::uint64_t slots_tagged = 1ULL << 32;
+enum disk_tag : std::uint64_t {
+  session_row,
+  session_end,
+  fork_put,
+  saved_put = slots_tagged,
+  saved_erased = 2 * slots_tagged,
+  first_cell = 3 * slots_tagged
+};
 
-/// The saved namespace of the session and what is underway with it.
+/// The saved namespace of a slot and what is underway with it.
 struct saved_namespace {
   enum class step : std::uint8_t { none, snapshot, recording, restoring, erasing };
 
@@ -73,7 +82,7 @@ struct saved_namespace {
   std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
 };
 
-/// The kernel of the session, from its intended link to its proven end.
+/// The kernel of a slot, from its intended link to its proven end.
 struct session_kernel {
   caf::actor actor;
   storage::link_record row;
@@ -88,6 +97,25 @@ struct session_kernel {
 /// What a kernel told and the store may not take.
 using news = std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed>;
 
+/// A kernel key of the session with its kernel, or with where its namespace is meanwhile. Its row is in own_row.slots, by the same number.
+struct slot {
+  std::uint32_t number = 0;
+  std::optional<session_kernel> kernel;
+  saved_namespace saved;
+  /// What its kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
+  news stalled;
+  std::vector<reply_to> stop_waiters;
+
+  bool has(kernel_id const& wanted) const { return kernel && kernel->row.kernel == wanted; }
+  bool is_attached() const { return kernel && kernel->attached && !kernel->ending; }
+  /// While there is a saved namespace no cell is sent to a kernel.
+  bool takes_cells() const { return is_attached() && !saved.row; }
+};
+
+/// The row of a slot, which is there.
+storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number);
+storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number);
+
 struct session_state final : session_face {
   session_state(caf::io::broker* broker, shared_context context, storage::session_record record, bool fresh);
 
@@ -96,16 +124,14 @@ struct session_state final : session_face {
   storage::session_record own_row;
   bool on_disk;  // its row is synced in `disk`
   std::deque<arrival> arrivals;
-  /// In order of acceptance. With a kernel are those in the background and at most one more: the foreground cell.
+  /// In order of acceptance, whatever their kernels. With one are those in the background and at most one more: the foreground cell.
   std::deque<live_cell> cells;
-  std::optional<session_kernel> own_kernel;
+  std::map<std::uint32_t, slot> slots;          // as own_row.slots
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   std::vector<storage::job_record> jobs;        // that run, oldest first; also those that outlive an earlier kernel
   cell_number last_number = 0;
-  std::vector<reply_to> reset_waiters, stop_waiters, close_waiters;
-  /// What a kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
-  news stalled;
-  std::optional<steady_time> store_retry_at;
+  std::vector<reply_to> reset_waiters, close_waiters;
+  std::optional<steady_time> store_retry_at;  // some slot has something stalled
   /// The final cell that wrote late last: its log stays open for what follows.
   struct late_output {
     cell_id cell;
@@ -116,9 +142,10 @@ struct session_state final : session_face {
   bool closing = false;                          // no call but close is taken any more
   bool gone = false;                             // closed, its rows erased: nothing is answered but that
   bool row_asked = false;                        // its row is on its way to disk
-  bool ending_kernel = false;                    // the gateway ends, and its kernels with it
+  bool ending_kernels = false;                   // the gateway ends, and its kernels with it
   /// Asked of the kernel beside cells, by id: who hears the answer, and until when it may come.
   struct asked {
+    kernel_id of;
     std::function<void(result<link::answered>)> then;
     steady_time until;
     bool hears_refusal = false;  // as an answer with an error; else it is made one of ours
@@ -131,13 +158,13 @@ struct session_state final : session_face {
     steady_time until;
   };
   std::vector<job_waiter> job_waiters;
-  saved_namespace saved;
   std::optional<fork_reply> fork_asked;  // this session came to be by it: answered once its kernel is attached
   /// A session without a kernel that is being forked.
   struct forked_copy {
     reply_to from;
     storage::session_record made;
     std::optional<storage::saved_record> saved;
+    std::string left_behind;  // a list as JSON text
   };
   std::optional<forked_copy> fork_copy;
   alarm wake;
@@ -145,7 +172,7 @@ struct session_state final : session_face {
   // session_face
   char const* state() const override;
   std::string row() const override;
-  std::optional<kernel_view> kernel() const override;
+  std::vector<kernel_view> kernels() const override;
   void forget_notices(std::vector<notice_id> const& ids) override {
     std::erase_if(notices, [&](auto const& each) { return std::find(ids.begin(), ids.end(), each.notice) != ids.end(); });
   }
@@ -155,11 +182,30 @@ struct session_state final : session_face {
       std::erase_if(cell.waiters, [&](auto const& each) { return each.to.front == front && each.to.connection == connection; });
   }
 
-  /// By the records the present kernel has this cell, or had it when an earlier incarnation ended.
-  bool is_out(live_cell const& cell) const { return own_kernel && cell.row.kernel == own_kernel->row.kernel; }
+  /// By the records a present kernel has this cell, or had it when an earlier incarnation ended.
+  bool is_out(live_cell const& cell) const { return holder(cell.row.kernel) != nullptr; }
+  bool is_out(live_cell const& cell, slot const& at) const { return at.has(cell.row.kernel); }
+
+  // session_slots.cpp
+  /// The slot that has this kernel; null: none has.
+  slot* holder(kernel_id const& kernel);
+  slot const* holder(kernel_id const& kernel) const;
+  /// Where the cell is, or goes to.
+  slot& place_of(live_cell const& cell);
+  storage::kernel_slot const& key_of(slot const& at) const { return slot_in(own_row, at.number); }
+  /// What the run asks for; what it leaves out is as for the cell before it.
+  storage::kernel_slot key_for(run_cell const& what) const;
+  /// The slot of that key; null: there is none.
+  slot* find_slot(storage::kernel_slot const& key);
+  /// As find_slot, or a new one in own_row, which is not recorded yet; an error when there are too many.
+  result<std::uint32_t> make_slot(storage::kernel_slot key);
+  /// From now on the session's row is this one; slots are made and forgotten by it.
+  void take_row(storage::session_record row);
+  bool has_kernel() const;
+  kernel_view view_of(slot const& at) const;
 
   // session.cpp
-  void load(std::optional<storage::link_record> link, session_records records);
+  void load(std::vector<storage::link_record> links, session_records records);
   void on_call(session_call& call);
   void advance();
   void on_wake();
@@ -176,29 +222,31 @@ struct session_state final : session_face {
   live_cell* find(cell_number number);
   /// The first that is not in the background, out or not; null: there is none.
   live_cell* foreground();
-  bool has_cells_out() const;
-  /// Whose it is what names no cell: of those that are out the foreground one, else the oldest in the background; null: none is out.
-  live_cell* most_likely();
-  /// Those that are out end for this reason when their kernel does, unless one was given already.
-  void end_cells_out(cell_ending why);
+  live_cell const* foreground() const;
+  bool has_cells_out(slot const& at) const;
+  /// Whose it is what names no cell: of those in that kernel the foreground one, else the oldest in the background; null: none is there.
+  live_cell* most_likely(slot const& at);
+  /// Those in that kernel end for this reason when it does, unless one was given already.
+  void end_cells_out(slot const& at, cell_ending why);
 
   // session_accept.cpp
   void on_run(reply_to from, run_cell what);
   void accept_arrivals();
   bool accept_front();
   std::optional<error> why_refused(run_cell const& what) const;
-  void record_front();
+  void record_front(slot& at);
   bool replay(arrival& front);
-  std::string python_of(run_cell const& what) const;
-  void take_settings(run_cell const& what, storage::changes& unit);
+  bool take_settings(run_cell const& what);
   void refuse_front(error problem);
-  void start_kernel();
+  void start_kernel(storage::kernel_slot const& key, run_cell const* asking);
+  void spawn_kernel(slot& at);
   void ask_for_row();
   void tell_accepted(live_cell& cell, arrival const& accepted);
   void on_cell_synced(cell_number number, std::optional<storage::failure> const& problem);
   void try_again_later();
   void dispatch();
-  void send_execute(live_cell& cell);
+  bool begins_with_reset(live_cell const& cell);
+  void send_execute(slot& at, live_cell& cell);
 
   // session_frames.cpp
   struct batch;
@@ -206,16 +254,16 @@ struct session_state final : session_face {
   void on_attached(kernel_attached const& told);
   void on_unreachable(kernel_unreachable const& told);
   void on_said(kernel_said told);
-  bool take(std::vector<said> const& frames);
-  bool record_batch(batch& changed);
-  live_cell* at_work(cell_id const& cell, std::uint64_t generation);
+  bool take(slot& at, std::vector<said> const& frames);
+  bool record_batch(slot& at, batch& changed);
+  live_cell* at_work(slot const& at, cell_id const& cell, std::uint64_t generation);
   void take_started(batch& into, link::started const& frame);
   void take_background(batch& into, link::background const& frame);
   void take_done(batch& into, link::done const& frame);
   void take_unreadable(batch& into, said const& frame, unreadable const& why);
-  void on_display(link::display shown);
+  void on_display(slot const& at, link::display shown);
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
-  void on_late_output(link::output const& frame);
+  void on_late_output(slot const& at, link::output const& frame);
   void set_overdue(live_cell& cell);
   void guard_background();
 
@@ -229,8 +277,8 @@ struct session_state final : session_face {
   storage::job_record* running_job(batch& into, job_id const& job) const;
   /// Recorded: from now on the session has these jobs so, and whoever waits for one hears of it.
   void keep_jobs(std::vector<storage::job_record> const& changed);
-  std::vector<storage::job_record> jobs_of_kernel() const;
-  std::vector<storage::job_record> jobs_after_death(remains const& left) const;
+  std::vector<storage::job_record> jobs_of(slot const& at) const;
+  std::vector<storage::job_record> jobs_after_death(slot const& at, remains const& left) const;
   void settle_kept_jobs();
   std::size_t live_jobs() const;
   void on_job_call(job_call const& call);
@@ -242,62 +290,68 @@ struct session_state final : session_face {
   void answer_job_waiters(steady_time until);
 
   // session_death.cpp
-  storage::session_record row_after_failed_start() const;
+  storage::session_record row_after_failed_start(slot const& at) const;
   void on_start_failed(kernel_start_failed const& told);
   void on_dead(kernel_dead told);
   void on_left(kernel_left const& told);
-  storage::cell_record settled(live_cell& cell, kernel_dead const& told, std::vector<storage::notice_record> const& riding) const;
-  void stall(news told);
+  storage::cell_record settled(slot const& at, live_cell& cell, kernel_dead const& told,
+                               std::vector<storage::notice_record> const& riding) const;
+  void stall(slot& at, news told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
                                      std::vector<storage::job_record> const& of_jobs = {}) const;
 
   // session_ending.cpp
-  void send_interrupt(live_cell const& cell);
+  void send_interrupt(slot const& at, live_cell const& cell);
   void on_interrupt(reply_to const& from, interrupt_cell const& what);
   void on_reset(reply_to from);
+  /// Once nothing that a reset has ended is there any more.
+  void answer_resets();
   void on_close(reply_to from);
   void begin_close();
   void on_stop(stop_session_kernel const& order);
-  void end_kernel_for(end_reason reason, end_kernel::how way);
+  void end_kernel_for(slot& at, end_reason reason, end_kernel::how way);
   void on_close_ready();
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 
   // session_saving.cpp
   /// Restores the saved namespace, or erases one that is not to be restored; called whenever something has changed.
-  void settle_saved();
-  bool may_send() const { return !saved.row; }
-  bool is_hibernated() const { return !own_kernel && saved.row && !is_unwanted(); }
+  void settle_saved(slot& at);
+  bool is_hibernated(slot const& at) const { return !at.kernel && at.saved.row && !is_unwanted(at); }
   /// A reset has come since it was saved.
-  bool is_unwanted() const { return own_row.fresh_reason == "reset" || own_row.fresh_reason == "environment_changed"; }
-  std::string next_kernel_reason(std::string const& python) const;
-  bool has_namespace_to_save() const;
-  void save_and_stop(stop_session_kernel const& order);
-  void on_snapshot(stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer);
-  void record_saved(storage::saved_record row);
-  void on_saved_recorded(std::optional<storage::failure> const& problem);
+  bool is_unwanted(slot const& at) const { return key_of(at).fresh_reason == "reset"; }
+  std::string next_kernel_reason(slot const& at) const;
+  /// Something ran in its kernel, or was given to it.
+  static bool has_namespace(slot const& at) {
+    auto const& link = at.kernel->row;
+    return link.generation > 0 || link.reason == "restored" || link.reason == "forked";
+  }
+  void save_and_stop(slot& at, stop_session_kernel const& order);
+  void on_snapshot(std::uint32_t number, stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer);
+  void record_saved(slot& at, storage::saved_record row);
+  void on_saved_recorded(slot& at, std::optional<storage::failure> const& problem);
   /// True: its end is looked at again once it is recorded, or not, where the namespace is now: in the file that it saved at its end, or no
   /// more in one that was restored. `last_ran`: the end of its last cell.
-  bool waits_for_saved(kernel_dead& told, storage::unix_ms last_ran);
-  storage::unix_ms last_ran(kernel_dead const& told) const;
-  void restore_saved();
-  void on_restored(result<link::answered> answer);
-  void give_up_saved(std::string const& why);
-  void erase_saved(std::optional<storage::notice_record> notice);
-  void on_saved_erased(std::optional<storage::failure> const& problem);
+  bool waits_for_saved(slot& at, kernel_dead& told, storage::unix_ms last_ran);
+  void restore_saved(slot& at);
+  void on_restored(slot& at, result<link::answered> answer);
+  void give_up_saved(slot& at, std::string const& why);
+  void erase_saved(slot& at, std::optional<storage::notice_record> notice);
+  void on_saved_erased(slot& at, std::optional<storage::failure> const& problem);
   void remove_state_files() const;
 
   // session_fork.cpp
   void on_fork(reply_to const& from, fork_session const& what);
   storage::session_record copy_of_row(std::string const& into) const;
+  std::string with_other_slots(std::string left) const;
   void refuse_fork(reply_to const& from, session_key const& into, error why);
   void drop_clone(reply_to const& from, storage::session_record const& made, storage::link_record const& link, error why);
   void on_forked(reply_to const& from, storage::session_record made, storage::link_record link, result<link::answered> answer);
   void answer_fork();
   void answer_fork(error why);
-  void fork_without_kernel(reply_to const& from, storage::session_record made);
+  void fork_without_kernel(slot& at, reply_to const& from, storage::session_record made);
   void on_file_copied(file_copied const& told);
   void record_fork_copy();
   void on_fork_copy_recorded(std::optional<storage::failure> const& problem);
@@ -306,10 +360,11 @@ struct session_state final : session_face {
 
   // session_requests.cpp
   /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` when patience or kernel end.
-  void ask_kernel(link::request what, std::function<void(result<link::answered>)> then,
+  void ask_kernel(slot& at, link::request what, std::function<void(result<link::answered>)> then,
                   milliseconds patience = defaults::request_deadline, bool hears_refusal = false);
   void on_answered(link::answered answer);
-  void refuse_asked(bool all);
+  /// Those whose time is over, and all of that kernel.
+  void refuse_asked(std::optional<kernel_id> const& of = {});
   void on_list_variables(reply_to const& from, list_variables const& what);
   void on_read_display(reply_to const& from, read_display const& what);
 
@@ -324,7 +379,7 @@ struct session_state final : session_face {
   void notify_display(waiter& to, live_cell const& cell, link::display const& shown);
   result_facts facts_without_output(live_cell const& cell) const;
   result_facts facts_of(live_cell& cell) const;
-  kernel_facts kernel_facts_of(storage::cell_record const& cell) const;
+  kernel_facts kernel_facts_of(slot const& at, storage::cell_record const& cell) const;
   /// The cell is final and recorded: tells its waiters and forgets it.
   void finish(storage::cell_record row);
   void on_get(reply_to const& from, cell_id const& cell);

@@ -102,8 +102,10 @@ struct supervisor_state {
   }
 
   std::uint64_t saved_bytes(session_number session) const {
-    auto const saved = shared->stores->saved(session);
-    return saved && *saved ? (*saved)->bytes : 0;
+    std::uint64_t bytes = 0;
+    if (auto const saved = shared->stores->saved(session))
+      for (auto const& each : *saved) bytes += each.bytes;
+    return bytes;
   }
 
   std::string stored_row(storage::session_record const& record, std::uint64_t bytes) const {
@@ -117,7 +119,7 @@ struct supervisor_state {
     std::vector<kernel_view> views;
     for (auto const& [key, entry] : shared->sessions)
       if (entry.face)
-        if (auto view = entry.face->kernel()) views.push_back(std::move(*view));
+        for (auto& view : entry.face->kernels()) views.push_back(std::move(view));
     // Their ids are ULIDs: descending is newest first.
     std::sort(views.begin(), views.end(), [](auto const& a, auto const& b) { return a.kernel > b.kernel; });
     return views;
@@ -140,8 +142,8 @@ struct supervisor_state {
   void on_stop(reply_to const& from, stop_kernel const& what) {
     for (auto const& [key, entry] : shared->sessions)
       if (entry.face)
-        if (auto const view = entry.face->kernel(); view && view->kernel == what.kernel)
-          return self->send(entry.actor, stop_session_kernel{from, what.kernel, what.save});
+        for (auto const& view : entry.face->kernels())
+          if (view.kernel == what.kernel) return self->send(entry.actor, stop_session_kernel{from, what.kernel, what.save});
     answer_error(from, {error_code::not_found, "no kernel " + what.kernel.text + "; kernel.list shows what there is", {}});
   }
 

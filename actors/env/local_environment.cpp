@@ -131,6 +131,8 @@ struct local_state {
     message.interrupt_grace_ms = static_cast<std::uint64_t>(settings.interrupt_grace.count());
     message.failpoints = settings.failpoints;
     message.state = (settings.home / request.state).string();
+    message.tools = request.tools;
+    if (!message.tools.empty()) message.tools_module = settings.tools_module;
     if (auto made = make_private_directory(message.directory); !made) return finish(to, request.kernel, made.error().message);
     if (!to.link.send(link::to_json(message))) finish(to, request.kernel, "the nursery's window is full");
   }

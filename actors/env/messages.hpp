@@ -24,6 +24,7 @@ struct spawn_kernel {
   std::string token;
   std::string directory;                         // the run directory, relative to the home
   std::string python;                            // empty: the configured one
+  std::vector<std::string> tools;                // that its cells can import
   std::string cwd;                               // empty: the home of the user
   std::map<std::string, std::string> variables;  // the session's own, over the environment's
   std::string state;                             // where it saves its namespace at the end of its grace, relative to the home

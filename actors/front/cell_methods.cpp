@@ -52,7 +52,15 @@ std::vector<param> run_params() {
        .type = param_type::text,
        .least = 1,
        .most = 4096,
-       .sentence = "the interpreter, a path or a name on PATH; null: as last time, at first the configured one"},
+       .sentence =
+           "the interpreter, a path or a name on PATH; another one is another kernel of the session, with a namespace of its own; "
+           "null: as last time, at first the configured one"},
+      {.name = "tools",
+       .type = param_type::names,
+       .most = defaults::tools_most,
+       .sentence =
+           "the tools that the kernel can import; another set is another kernel of the session, with a namespace of its own; "
+           "null: as last time, at first none"},
       {.name = "cwd",
        .type = param_type::path,
        .least = 1,
@@ -94,6 +102,12 @@ call build_run(arguments const& given) {
   run.code = given.text("code");
   run.environment = given.optional_text("environment");
   run.python = given.optional_text("python");
+  if (given.is_given("tools")) {
+    auto names = given.list("tools");
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    run.tools = std::move(names);
+  }
   run.cwd = given.optional_text("cwd");
   run.env = given.variables("env");
   run.timeout_ms = given.integer("timeout_ms");

@@ -56,6 +56,7 @@ void add_options(json::object& params, std::string_view code, run_options const&
   params["code"] = code;
   if (!options.cell.empty()) params["cell"] = options.cell;
   if (options.python) params["python"] = *options.python;
+  if (options.tools) params["tools"] = json::array(options.tools->begin(), options.tools->end());
   if (options.cwd) params["cwd"] = *options.cwd;
   if (options.timeout) params["timeout_ms"] = options.timeout->count();
   if (options.wait) params["wait_ms"] = options.wait->count();

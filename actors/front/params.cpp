@@ -91,6 +91,10 @@ result<void> check_list(std::string_view method, param const& described, json::a
   for (auto const& item : list) {
     if (!item.is_string()) return refuse(method, described, "holds " + shown(item), wanted_of(described));
     auto const text = std::string_view(item.get_string());
+    if (described.type == param_type::names) {
+      if (!is_variable_name(text)) return refuse(method, described, "holds " + shown(text), wanted_of(described));
+      continue;
+    }
     auto checked = described.type == param_type::ids ? check_id(method, described, text, "holds")
                                                      : check_word(method, described, text, "holds");
     if (!checked) return checked;
@@ -113,6 +117,7 @@ std::string_view json_type(param_type type) {
     case param_type::boolean: return "boolean";
     case param_type::variables: return "object";
     case param_type::ids:
+    case param_type::names:
     case param_type::word_list: return "array";
     default: return "string";
   }
@@ -130,6 +135,7 @@ std::string limits_of(param const& described) {
     case param_type::word: return "one of: " + join(described.words);
     case param_type::word_list: return "of: " + join(described.words);
     case param_type::ids: return "at most " + most + " ids";
+    case param_type::names: return "at most " + most + " names";
     case param_type::variables: return "names and strings, at most " + most + " bytes in all";
     case param_type::boolean: return "";
   }
@@ -155,6 +161,9 @@ std::string wanted_of(param const& described) {
       break;
     case param_type::word_list: text = "a list of these: " + join(described.words); break;
     case param_type::ids: text = "a list of at most " + most + " ids: each " + std::string(id_text); break;
+    case param_type::names:
+      text = "a list of at most " + most + " names: each 1 to 256 letters, digits and _ that does not begin with a digit";
+      break;
     case param_type::variables: text = "an object of strings, at most " + most + " bytes in all"; break;
     case param_type::boolean: text = "true or false"; break;
   }
@@ -194,6 +203,7 @@ result<void> check_param(std::string_view method, param const& described, json::
     case param_type::word: return check_word(method, described, given.get_string(), "is");
     case param_type::variables: return check_variables(method, described, given.get_object());
     case param_type::ids:
+    case param_type::names:
     case param_type::word_list: return check_list(method, described, given.get_array());
     case param_type::boolean: return {};
     default: return check_text(method, described, given.get_string());

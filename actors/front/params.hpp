@@ -26,6 +26,7 @@ enum class param_type {
   path,       // an absolute path
   variables,  // an object of strings: environment variables
   ids,        // a list of at most `most` ids
+  names,      // a list of at most `most` names of functions: letters, digits and _, not a digit first
   word_list,  // a list of `words`
 };
 /// Such as "string" or "integer": the JSON type.
@@ -72,6 +73,8 @@ class arguments {
   bool flag(std::string_view name) const;
   std::map<std::string, std::string> variables(std::string_view name) const;
   std::vector<std::string> list(std::string_view name) const;
+  /// Neither left out nor null.
+  bool is_given(std::string_view name) const { return !value(name).is_null(); }
 
  private:
   boost::json::value const& value(std::string_view name) const;

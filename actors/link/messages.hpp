@@ -218,6 +218,8 @@ struct spawn {
   std::uint64_t interrupt_grace_ms = 0;    // from an interrupt to SIGKILL
   std::string failpoints;                  // empty: none
   std::string state;                       // absolute: saves its namespace there at the end of its grace; empty: does not
+  std::string tools_module;                // that cells import them from; empty: there are none
+  std::vector<std::string> tools;
 };
 
 struct kill {

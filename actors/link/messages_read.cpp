@@ -194,6 +194,15 @@ spawn read_spawn(json_fields& in, std::string& problem) {
   message.interrupt_grace_ms = in.number("interrupt_grace_ms");
   message.failpoints = in.text("failpoints");
   message.state = in.optional_text("state").value_or("");
+  message.tools_module = in.optional_text("tools_module").value_or("");
+  if (message.tools_module.empty()) return message;
+  auto const* names = in.list("tools");
+  if (names == nullptr) return message;
+  for (auto const& each : *names) {
+    if (!each.is_string()) in.fail("tools", "a list with something else", "a list of texts");
+    if (in.failed()) break;
+    message.tools.emplace_back(each.get_string());
+  }
   return message;
 }
 

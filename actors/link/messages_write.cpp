@@ -22,6 +22,16 @@ std::string to_text(captured const& stream) {
   return json_writer{}.text("head", stream.head).text("tail", stream.tail).number("bytes", stream.bytes).take();
 }
 
+std::string to_text(std::string const& one) {
+  std::string out;
+  append_json_string(out, one);
+  return out;
+}
+
+std::string to_text(std::vector<std::string> const& many) {
+  return json_list(many, [](std::string const& each) { return to_text(each); });
+}
+
 std::string to_text(std::map<std::string, std::string> const& entries) {
   std::string out = "{";
   for (auto const& [key, value] : entries) {
@@ -157,14 +167,7 @@ std::string to_json(job_finished const& message) {
 }
 
 std::string to_json(jobs_read const& message) {
-  return json_writer{"jobs"}
-      .json("read", json_list(message.jobs,
-                              [](job_id const& job) {
-                                std::string text;
-                                append_json_string(text, job.text);
-                                return text;
-                              }))
-      .take();
+  return json_writer{"jobs"}.json("read", json_list(message.jobs, [](job_id const& job) { return to_text(job.text); })).take();
 }
 
 std::string to_json(bad_frame const& message) {
@@ -184,6 +187,7 @@ std::string to_json(spawn const& message) {
       .number("interrupt_grace_ms", message.interrupt_grace_ms)
       .text("failpoints", message.failpoints);
   if (!message.state.empty()) out.text("state", message.state);
+  if (!message.tools_module.empty()) out.text("tools_module", message.tools_module).json("tools", to_text(message.tools));
   return out.take();
 }
 

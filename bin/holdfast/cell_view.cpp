@@ -36,8 +36,9 @@ std::string what_was_lost(boost::json::object const& result) {
       !flag(*kernel, "ended"))
     said += "[state_lost: this is a fresh kernel; variables and imports are gone, define them again]\n";
   // Nobody asked for that by its name, as with a reset.
-  if (kernel && flag(*kernel, "state_reset") && text(*kernel, "reason") == "environment_changed")
-    said += fmt::format("[state_reset: {}]\n", one_line(text(*kernel, "note")));
+  auto const reason = kernel ? text(*kernel, "reason") : "";
+  if (reason == "environment_changed" || reason == "tools_changed")
+    said += fmt::format("[another kernel: {}]\n", one_line(text(*kernel, "note")));
   return said;
 }
 

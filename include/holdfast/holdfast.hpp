@@ -50,10 +50,12 @@ class failure : public std::runtime_error {
 };
 
 struct run_options {
-  std::string cell = {};                                  // an id that never runs twice in this session; empty: a new one
-  std::optional<std::string> python = {};                 // of a fresh kernel; none: as last time
-  std::optional<std::string> cwd = {};                    // of a fresh kernel, absolute
-  std::map<std::string, std::string> env = {};            // of a fresh kernel, besides the usual ones
+  std::string cell = {};                   // an id that never runs twice in this session; empty: a new one
+  std::optional<std::string> python = {};  // another one is another kernel of the session; none: as last time
+  std::optional<std::vector<std::string>> tools =
+      {};                                       // names that cells can import; another set is another kernel; none: as last time
+  std::optional<std::string> cwd = {};          // of a fresh kernel, absolute
+  std::map<std::string, std::string> env = {};  // of a fresh kernel, besides the usual ones
   std::optional<std::chrono::milliseconds> timeout = {};  // from its start; 0: none; left out: the configured one
   std::optional<std::chrono::milliseconds> wait = {};     // how long to block; then the result is not final and the cell goes on
   bool reset = false;                                     // run it in a fresh kernel

@@ -120,13 +120,14 @@ class OtherPythonTest(DaemonCase):
         self.assert_ok(self.daemon.run("import os\n'COLOUR' in os.environ"), "False")
 
     def test_one_that_does_not_run_is_not_what_the_session_has_from_then_on(self):
-        before = self.daemon.run("import sys\nsys.executable")["value"]
+        before = self.daemon.run("import sys\nsys.executable")
 
-        failed = self.daemon.run("1", python="/bin/false")
-        after = self.daemon.run("import sys\nsys.executable")
+        with self.assertRaises(RpcError) as refused:
+            self.daemon.run("1", python="/bin/false")
+        after = self.daemon.run("sys.executable")
 
-        self.assertEqual((failed["status"], failed["error"]["name"]), ("error", "start_failed"))
-        self.assertEqual((after["value"], after["kernel"]["state_reset"]), (before, True))
+        self.assertEqual(refused.exception.code, 1007)
+        self.assertEqual((after["value"], after["kernel"]["id"]), (before["value"], before["kernel"]["id"]))
 
     def test_a_python_that_does_not_start_fails_its_own_cells_only(self):
         dead = self.daemon.directory / "dead-python3"
@@ -141,13 +142,14 @@ class OtherPythonTest(DaemonCase):
             client.send("run", code="1", python=str(dead)),
             client.send("run", code="import sys\nsys.executable", python=other),
         ]
-        results = [each.result() for each in pending]
 
-        self.assert_ok(results[0])
-        self.assertEqual((results[1]["status"], results[1]["error"]["name"]), ("error", "start_failed"))
-        self.assertIn("exit code 7", results[1]["error"]["message"])
-        self.assertIn("\ufffd out of order", results[1]["error"]["message"])
-        self.assert_ok(results[2], repr(other))
+        self.assert_ok(pending[0].result())
+        with self.assertRaises(RpcError) as refused:
+            pending[1].result()
+        self.assertEqual(refused.exception.code, 1007)
+        self.assertIn("exit code 7", refused.exception.message)
+        self.assertIn("\ufffd out of order", refused.exception.message)
+        self.assert_ok(pending[2].result(), repr(other))
 
     def test_a_cell_for_one_kernel_cannot_ask_for_a_fresh_one(self):
         kernel = self.daemon.run("x = 5")["kernel"]["id"]

@@ -75,14 +75,14 @@ class StopTest(SavedCase):
 
     def test_one_that_cannot_save_is_not_ended(self):
         self.daemon.run("x = 41")
-        obstacle = self.daemon.home / "state" / "1.part"
+        obstacle = self.daemon.home / "state" / "1.0.part"
         obstacle.mkdir()
 
         with self.assertRaises(RpcError) as refused:
             self.stop_kernel()
 
         self.assertEqual(refused.exception.code, 1014)
-        self.assertRegex(refused.exception.message, "cannot save the namespace of kernel k-.*1: .*; nothing was ended, and with save false")
+        self.assertRegex(refused.exception.message, "cannot save the namespace of kernel k-.*1.0: .*; nothing was ended, and with save false")
         self.assertEqual((self.session()["state"], self.session()["saved_bytes"]), ("idle", 0))
         self.assert_ok(self.daemon.run("x"), "41")
         obstacle.rmdir()
@@ -102,7 +102,7 @@ class StopTest(SavedCase):
         self.daemon.run("import time\nclass Slow:\n  def __reduce__(self): time.sleep(1.5); return Slow, ()\nslow = Slow(); x = 1")
         kernel = self.daemon.kernels()[0]["kernel"]
         stopping = self.daemon.connect().send("kernel.stop", kernel=kernel)
-        wait_until(lambda: "1.part" in self.state_files(), "it to save")
+        wait_until(lambda: "1.0.part" in self.state_files(), "it to save")
 
         result = self.daemon.run("x += 1; x")
 
@@ -144,7 +144,7 @@ class StopTest(SavedCase):
     def test_a_stop_that_a_reset_overtakes_does_not_say_that_the_kernel_goes_on(self):
         self.daemon.run("import time\nclass Slow:\n  def __reduce__(self): time.sleep(1.5); return Slow, ()\nslow = Slow()")
         stopping = self.daemon.connect().send("kernel.stop", kernel=self.daemon.kernels()[0]["kernel"])
-        wait_until(lambda: "1.part" in self.state_files(), "it to save")
+        wait_until(lambda: "1.0.part" in self.state_files(), "it to save")
 
         self.daemon.call("session.reset")
 
@@ -232,8 +232,8 @@ class WakingTest(SavedCase):
         result = self.daemon.run("x", python=sys.executable)
 
         self.assertEqual((result["error"]["name"], result["kernel"]["reason"]), ("NameError", "environment_changed"))
-        self.assertTrue(result["kernel"]["state_reset"])
-        self.assertEqual(self.session()["saved_bytes"], 0)
+        self.assertGreater(self.session()["saved_bytes"], 0)
+        self.assert_restored(self.daemon.run("x", python="python3"), "41")
 
     def test_a_closed_session_leaves_no_file_and_its_name_is_new(self):
         self.hibernate()
@@ -246,7 +246,7 @@ class WakingTest(SavedCase):
 
     def test_a_damaged_file_is_told_and_kept_aside_until_the_session_is_reset(self):
         self.hibernate()
-        path = self.daemon.home / "state" / "1"
+        path = self.daemon.home / "state" / "1.0"
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
@@ -259,14 +259,14 @@ class WakingTest(SavedCase):
         why = "the saved namespace could not be restored: "
         self.assertIn(why, result["kernel"]["note"])
         self.assertTrue(result["text"].startswith("[state lost: " + why), result["text"])
-        self.assertEqual((self.state_files(), self.session()["saved_bytes"]), (["1.damaged"], 0))
+        self.assertEqual((self.state_files(), self.session()["saved_bytes"]), (["1.0.damaged"], 0))
         self.assert_ok(self.daemon.run("x = 2; x"), "2")
         self.daemon.call("session.reset")
         wait_until(lambda: self.state_files() == [], "the file kept aside to be gone")
 
     def test_a_file_that_is_gone_is_told(self):
         self.hibernate()
-        (self.daemon.home / "state" / "1").unlink()
+        (self.daemon.home / "state" / "1.0").unlink()
 
         result = self.daemon.run("1 + 1")
 

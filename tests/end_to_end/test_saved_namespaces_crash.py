@@ -43,7 +43,7 @@ class GraceTest(SavedCase):
 
     def test_a_file_that_is_older_than_the_last_cell_does_not_count(self):
         self.hibernate("x = 1")
-        file = self.daemon.home / "state" / "1"
+        file = self.daemon.home / "state" / "1.0"
         kept = self.daemon.directory / "kept"
         shutil.copy2(file, kept)
         self.assert_restored(self.daemon.run("x = 2; x"), "2")

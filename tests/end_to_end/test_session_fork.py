@@ -243,7 +243,7 @@ class HibernatedForkTest(SavedCase):
         row = self.daemon.call("session.fork", into="b")
 
         self.assertEqual((row["state"], row["saved_bytes"]), ("hibernated", self.session()["saved_bytes"]))
-        self.assertEqual((self.state_files(), self.daemon.kernels()), (["1", "2"], []))
+        self.assertEqual((self.state_files(), self.daemon.kernels()), (["1.0", "2.0"], []))
         self.assert_restored(self.daemon.run("x += 1; plus()", session="b"), "43")
         self.daemon.restart(crash=True)
         self.assert_restored(self.daemon.run("plus()"), "42")
@@ -251,7 +251,7 @@ class HibernatedForkTest(SavedCase):
 
     def test_without_the_file_nothing_is_made(self):
         self.hibernate(FILL)
-        (self.daemon.home / "state" / "1").unlink()
+        (self.daemon.home / "state" / "1.0").unlink()
 
         with self.assertRaises(RpcError) as refused:
             self.daemon.call("session.fork", into="b")

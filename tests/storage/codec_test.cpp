@@ -45,7 +45,7 @@ std::vector<encoded_row> one_of_each() {
       encoded<cell_index_codec>("cell id", key_of(7, "c-3"), {3, digest_of(3), true}),
       encoded<open_cell_codec>("open cell", key_of(7, 3), {7, 3}),
       encoded<expired_cell_codec>("expired cell", key_of(7, 3), {7, 3, cell_id("c-3")}),
-      encoded<outbox_codec>("outbox", key_of(7, 3), {7, 3, "print(1)", true, "python3", "k-1"}),
+      encoded<outbox_codec>("outbox", key_of(7, 3), {7, 3, "print(1)", true, 3, "k-1"}),
       encoded<link_codec>("link", "k-1", link_row("k-1")),
       encoded<job_codec>("job", key_of(7, "j-1"), job_row(7, "j-1")),
       encoded<job_codec>("ended job", key_of(7, "j-1"), job_row(7, "j-1", job_state::stopped)),
@@ -53,7 +53,7 @@ std::vector<encoded_row> one_of_each() {
       encoded<nursery_codec>("nursery", "y-1", nursery_row("y-1")),
       encoded<notice_codec>("notice", key_of(7, "n-1"), {false, notice_row(7, "n-1")}),
       encoded<notice_codec>("withdrawn notice", key_of(7, "n-1"), mark),
-      encoded<saved_codec>("saved namespace", key_of(7), saved_row(7)),
+      encoded<saved_codec>("saved namespace", key_of(7, 0), saved_row(7)),
       encoded<doomed_codec>("doomed", key_of(7), {7, 0}),
       encoded<schema_codec>("schema", schema_codec::name, 1),
       encoded<last_session_codec>("last session", last_session_codec::name, 7),
@@ -128,6 +128,7 @@ TEST_CASE("every field of a link survives its bytes") {
   REQUIRE(read);
   CHECK(read->kernel == link.kernel);
   CHECK(read->session == link.session);
+  CHECK(read->slot == link.slot);
   CHECK(read->environment == link.environment);
   CHECK(read->python == link.python);
   CHECK(read->tools == link.tools);
@@ -144,6 +145,25 @@ TEST_CASE("every field of a link survives its bytes") {
   CHECK(read->started_at == link.started_at);
   CHECK(read->idle_since == link.idle_since);
   CHECK(peek_last_seq(value) == 77);
+}
+
+TEST_CASE("every slot of a session survives its bytes, and a session without any was never written") {
+  auto session = session_row(7, "a");
+  std::string value;
+  encode<session_codec>(key_of(7), session, value);
+
+  auto const read = decode<session_codec>(key_of(7), value);
+
+  REQUIRE(read);
+  CHECK(read->slot == 3);
+  REQUIRE(read->slots.size() == 2);
+  CHECK(read->slots[1].number == 3);
+  CHECK(read->slots[1].is_for("far", "python3.12", {"read_file", "web_search"}));
+  CHECK(read->slots[1].fresh_reason == "died");
+
+  session.slots.clear();
+  encode<session_codec>(key_of(7), session, value);
+  CHECK_FALSE(decode<session_codec>(key_of(7), value));
 }
 
 TEST_CASE("every field of a job survives its bytes") {
@@ -174,17 +194,17 @@ TEST_CASE("every field of a job survives its bytes") {
 }
 
 TEST_CASE("every field of a saved namespace survives its bytes") {
-  auto const saved = saved_row(7, "grace");
+  auto const saved = saved_row(7, "grace", 2);
   std::string value;
-  encode<saved_codec>(key_of(7), saved, value);
+  encode<saved_codec>(key_of(7, 2), saved, value);
 
-  auto const read = decode<saved_codec>(key_of(7), value);
+  auto const read = decode<saved_codec>(key_of(7, 2), value);
 
   REQUIRE(read);
   CHECK(read->session == 7);
   CHECK(read->kernel == saved.kernel);
-  CHECK(read->file == "state/7");
-  CHECK(read->python == saved.python);
+  CHECK(read->slot == 2);
+  CHECK(read->file == "state/7.2");
   CHECK(read->reason == "grace");
   CHECK(read->bytes == 4711);
   CHECK(read->saved_at == saved.saved_at);

@@ -100,7 +100,7 @@ void hold_to_ledger(snapshot& in, std::vector<crash::entry> const& entries, std:
     if (one.what == crash::event::waking) saved.erase(one.session);
   }
   for (auto const session : saved)
-    if (closing.count(session) == 0 && !reads::saved(in, session))
+    if (closing.count(session) == 0 && reads::saved(in, session).empty())
       broken.push_back("I15: a saved namespace is missing" + place({{}, session, 0, 0}));
   std::map<session_number, std::uint64_t> last_seq;
   for (auto const& link : reads::links(in)) last_seq[link.session] = link.last_seq;

@@ -78,7 +78,8 @@ inline session_record session_row(session_number number, std::string session = "
   row.number = number;
   row.key = {std::move(owner), std::move(child), std::move(session)};
   row.created_at = 1'700'000'000'000 + static_cast<unix_ms>(number);
-  row.tools = {"read_file", "web_search"};
+  row.slots.push_back({3, "far", "python3.12", {"read_file", "web_search"}, "died"});
+  row.slot = 3;
   return row;
 }
 
@@ -125,6 +126,7 @@ inline link_record link_row(std::string kernel, std::uint64_t last_seq = 7) {
   row.generation = 5;
   row.started_at = 1'700'000'000'000;
   row.idle_since = 1'700'000'000'009;
+  row.slot = 3;
   row.tools = {"a"};
   return row;
 }
@@ -157,9 +159,17 @@ inline job_record job_row(session_number session, std::string job, job_state sta
   return row;
 }
 
-inline saved_record saved_row(session_number session, std::string reason = "stop") {
-  return {session,           kernel_id("k-1"), "state/" + std::to_string(session), "python3", std::move(reason), 4711,
-          1'700'000'000'000, {"x", "y"},       {{"lock", "cannot be pickled"}}};
+inline saved_record saved_row(session_number session, std::string reason = "stop", std::uint32_t slot = 0) {
+  auto file = "state/" + std::to_string(session) + "." + std::to_string(slot);
+  return {session,
+          slot,
+          kernel_id("k-1"),
+          std::move(file),
+          std::move(reason),
+          4711,
+          1'700'000'000'000,
+          {"x", "y"},
+          {{"lock", "cannot be pickled"}}};
 }
 
 inline notice_record notice_row(session_number session, std::string notice) {

@@ -118,12 +118,15 @@ class checker {
 
   void saved_namespaces() {
     each<saved_codec>(in_.disk, [&](std::string_view key, saved_record const& row) {
-      if (!garbage(key)) expect(in_.disk.has(table::sessions, key), "I15: saved, but there is no such session", key);
+      if (!garbage(key))
+        expect(in_.disk.has(table::sessions, key_of(row.session)), "I15: saved, but there is no such session", key);
       for (auto* store : {&in_.boot, &in_.disk})
         each<cell_codec>(*store, [&](std::string_view place, cell_record const& cell) {
           if (cell.session != row.session || is_final(cell.status) || garbage(place)) return;
           auto const newest = in_.find<cell_codec>(place);
-          expect(!newest || newest->generation == 0 || is_final(newest->status), "I15: sent to a kernel while saved", place);
+          if (!newest || newest->generation == 0 || is_final(newest->status)) return;
+          auto const link = in_.find<link_codec>(newest->kernel.text);
+          expect(link && link->slot != row.slot, "I15: sent to a kernel while its slot is saved", place);
         });
     });
     expect(in_.boot.count(table::saved) == 0, "I15: saved in boot", {});

@@ -52,7 +52,7 @@ TEST_CASE("a session is found by name and by number, from either store") {
   CHECK(taken(store->find_session({"default", "", "a"}))->number == 1);
   CHECK(taken(store->find_session({"default", "", "b"}))->number == 2);
   CHECK(taken(store->session(2))->key.session == "b");
-  CHECK(taken(store->session(2))->tools == std::vector<std::string>{"read_file", "web_search"});
+  CHECK(taken(store->session(2))->slots.back().tools == std::vector<std::string>{"read_file", "web_search"});
   CHECK(taken(store->count_sessions()) == 2);
   CHECK(taken(store->last_session_number()) == 2);
   CHECK_FALSE(taken(store->find_session({"default", "child", "a"})));
@@ -63,7 +63,7 @@ TEST_CASE("where both stores have a row, boot wins") {
   auto const store = home.open();
   auto older = session_row(1);
   auto newer = older;
-  newer.fresh_reason = "died";
+  newer.slots.front().fresh_reason = "died";
   auto link = link_row("k-1", 3);
   commit_disk(*store, {put_session{older}, put_cell{queued_cell(1, 1)}, put_link{link}, put_notice{notice_row(1, "n-1")}});
 
@@ -72,7 +72,7 @@ TEST_CASE("where both stores have a row, boot wins") {
   notice.text = "newer";
   commit_boot(*store, {put_session{newer}, put_cell{final_cell(1, 1)}, put_link{link}, put_notice{notice}});
 
-  CHECK(taken(store->session(1))->fresh_reason == "died");
+  CHECK(taken(store->session(1))->slots.front().fresh_reason == "died");
   CHECK(taken(store->cell(1, 1))->status == cell_status::ok);
   CHECK(taken(store->cells(1, 0, 10)).size() == 1);
   CHECK(taken(store->cells(1, 0, 10))[0].status == cell_status::ok);
@@ -165,7 +165,7 @@ TEST_CASE("a final cell stays as it is") {
 TEST_CASE("a result takes its outbox row with it") {
   test_home home;
   auto const store = home.open();
-  commit_boot(*store, {put_cell{queued_cell(1, 1)}, put_outbox{{1, 1, "print(1)", true, "python3", "k-1"}}});
+  commit_boot(*store, {put_cell{queued_cell(1, 1)}, put_outbox{{1, 1, "print(1)", true, 3, "k-1"}}});
   REQUIRE(taken(store->outbox(1, 1))->code == "print(1)");
 
   commit_boot(*store, {put_cell{final_cell(1, 1)}});
@@ -289,19 +289,22 @@ TEST_CASE("of ended jobs the newest 256 are kept, and those that run") {
   CHECK(taken(store->jobs({}, 1000)).size() == 258);
 }
 
-TEST_CASE("a session has one saved namespace, the newest, until it is erased") {
+TEST_CASE("a session has one saved namespace per slot, the newest, until it is erased") {
   test_home home;
   auto const store = home.open();
-  commit_disk(*store, {put_session{session_row(1, "a")}, put_saved{saved_row(1, "grace")}});
+  commit_disk(*store, {put_session{session_row(1, "a")}, put_saved{saved_row(1, "grace")}, put_saved{saved_row(1, "idle", 3)}});
   commit_disk(*store, {put_saved{saved_row(1, "stop")}});
 
   auto const found = taken(store->saved(1));
 
-  REQUIRE(found);
-  CHECK(found->reason == "stop");
-  CHECK_FALSE(taken(store->saved(2)));
-  commit_disk(*store, {erase_saved{1}});
-  CHECK_FALSE(taken(store->saved(1)));
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].reason == "stop");
+  CHECK(found[1].slot == 3);
+  CHECK(found[1].reason == "idle");
+  CHECK(taken(store->saved(2)).empty());
+  commit_disk(*store, {erase_saved{1, 0}});
+  CHECK(taken(store->saved(1)).size() == 1);
+  CHECK(taken(store->saved(1)).front().slot == 3);
 }
 
 TEST_CASE("nurseries and links are listed and erased") {

@@ -9,8 +9,8 @@ import sys
 import time
 import types
 
-from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, import_hooks, inspecting, left_behind, limits, log,
-               pipe_readers, preloading, serving, sockets, system, thread_labels)
+from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, host_tools, import_hooks, inspecting,
+               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -135,6 +135,8 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     displays.install()
     if not is_clone:
         namespace = _new_main()
+        if spec.get('tools'):
+            host_tools.install(spec['tools_module'], spec['tools'])
     Shell(namespace, interrupts.leave_kernel).install()
     runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0))
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)

@@ -82,6 +82,9 @@ def check(message, program, nursery):
     state = spec.setdefault('state', None)
     if state is not None and (type(state) is not str or not os.path.isabs(state) or '\0' in state):
         raise SpawnFailed('spawn: state is no absolute path')
+    tools = spec.setdefault('tools', ())
+    if not all(type(name) is str and name.isidentifier() for name in (spec.get('tools_module') or '_',) + tuple(tools)):
+        raise SpawnFailed('spawn: tools are no names')
     spec['program'] = program
     spec['nursery'] = nursery  # its directory: a clone of the kernel asks it to be kept
     spec['mark'] = processes.descent_mark(spec['kernel'])

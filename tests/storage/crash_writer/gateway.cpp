@@ -48,7 +48,7 @@ void gateway::take_up(std::string const& name) {
   for (auto& cell : must(stores_.open_cells(found->number))) taken.open.push_back(cell);
   for (auto& job : must(stores_.jobs_of(found->number)))
     if (!has_ended(job.state)) taken.jobs.push_back(job);
-  if (must(stores_.saved(found->number))) taken.now = live_session::sleep::saved;
+  if (!must(stores_.saved(found->number)).empty()) taken.now = live_session::sleep::saved;
   taken.last_cell = must(stores_.last_cell_number(found->number));
   live_[name] = std::move(taken);
 }
@@ -92,8 +92,7 @@ void gateway::accept(live_session& in) {
   cell.queued_at = now;
   in.open.push_back(cell);
   if (wrong_ == mistake::swap) ledger_.write({event::sent, cell.session, cell.number, 0});
-  commit({put_cell{cell},
-          put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, "python3", {}}}});
+  commit({put_cell{cell}, put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, 0, {}}}});
   ledger_.write({event::told, cell.session, cell.number, 0});
   disk_.add({{put_cell{cell}}, {}, 0});
 }
@@ -188,14 +187,14 @@ void gateway::save(live_session& in) {
   saved_record row;
   row.session = in.row.number;
   row.kernel = in.link.kernel;
-  row.file = "state/" + std::to_string(in.row.number);
+  row.file = "state/" + std::to_string(in.row.number) + ".0";
   disk_.add({{put_saved{row}}, {}, 0, in.row.number});
 }
 
 void gateway::wake(live_session& in) {
   in.now = live_session::sleep::waking;
   ledger_.write({event::waking, in.row.number, 0, 0});
-  disk_.add({{erase_saved{in.row.number}}, {}, 0, 0, in.row.number});
+  disk_.add({{erase_saved{in.row.number, 0}}, {}, 0, 0, in.row.number});
 }
 
 void gateway::close(live_session& in) {

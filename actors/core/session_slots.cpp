@@ -1,0 +1,124 @@
+// In which kernel? A session has one for each kernel key that its cells named: environment, interpreter and tools.
+#include <algorithm>
+
+#include "actors/core/session_state.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+template <class Row>
+auto& row_of_slot(Row& row, std::uint32_t number) {
+  return *std::find_if(row.slots.begin(), row.slots.end(), [=](auto const& each) { return each.number == number; });
+}
+
+/// As the first kernel of its key is told: what made it another one than the last.
+char const* difference(storage::kernel_slot const& key, storage::kernel_slot const& last) {
+  return key.environment == last.environment && key.python == last.python ? "tools_changed" : "environment_changed";
+}
+
+}  // namespace
+
+storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number) { return row_of_slot(row, number); }
+storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number) { return row_of_slot(row, number); }
+
+slot const* session_state::holder(kernel_id const& kernel) const {
+  if (kernel.empty()) return nullptr;
+  for (auto const& [number, each] : slots)
+    if (each.has(kernel)) return &each;
+  return nullptr;
+}
+
+slot* session_state::holder(kernel_id const& kernel) { return const_cast<slot*>(std::as_const(*this).holder(kernel)); }
+
+slot& session_state::place_of(live_cell const& cell) {
+  if (auto* at = holder(cell.row.kernel)) return *at;
+  return slots.at(cell.outbox.slot);
+}
+
+storage::kernel_slot session_state::key_for(run_cell const& what) const {
+  auto const* before = what.if_kernel ? holder(*what.if_kernel) : nullptr;
+  if (before == nullptr && !cells.empty()) before = &const_cast<session_state*>(this)->place_of(cells.back());
+  auto key = before ? key_of(*before) : slot_in(own_row, own_row.slot);
+  if (what.environment) key.environment = *what.environment;
+  if (what.python) key.python = *what.python;
+  if (what.tools) key.tools = *what.tools;
+  if (key.python.empty()) key.python = shared->settings.python;  // by its name, so that a later cell can name it
+  return key;
+}
+
+slot* session_state::find_slot(storage::kernel_slot const& key) {
+  for (auto const& each : own_row.slots)
+    if (each.is_for(key.environment, key.python, key.tools)) return &slots.at(each.number);
+  return nullptr;
+}
+
+result<std::uint32_t> session_state::make_slot(storage::kernel_slot key) {
+  if (auto const* there = find_slot(key)) return there->number;
+  auto const is_unused = [this](storage::kernel_slot const& each) {
+    auto const& at = slots.at(each.number);
+    return !at.kernel && !at.saved.row && at.saved.now == saved_namespace::step::none &&
+           std::none_of(cells.begin(), cells.end(), [&](auto const& cell) { return cell.outbox.slot == each.number; });
+  };
+  key.fresh_reason = "first";
+  if (own_row.slots.size() == 1 && own_row.slots.front().fresh_reason == "first" && is_unused(own_row.slots.front())) {
+    key.number = own_row.slots.front().number;  // of a session that never had a kernel
+    own_row.slots.front() = std::move(key);
+    return own_row.slots.front().number;
+  }
+  if (own_row.slots.size() >= defaults::slots_most) {
+    auto const oldest = std::find_if(own_row.slots.begin(), own_row.slots.end(), is_unused);
+    if (oldest == own_row.slots.end())
+      return fail(error_code::at_capacity, "session " + own_row.key.session + " has kernels of " +
+                                               std::to_string(own_row.slots.size()) +
+                                               " keys (environment, python, tools); reset it, or use another session");
+    if (own_row.slot == oldest->number) own_row.slot = own_row.slots.back().number;
+    slots.erase(oldest->number);
+    own_row.slots.erase(oldest);
+  }
+  key.fresh_reason = difference(key, slot_in(own_row, own_row.slot));
+  key.number = own_row.slots.back().number + 1;
+  slots.try_emplace(key.number).first->second.number = key.number;
+  own_row.slots.push_back(std::move(key));
+  return own_row.slots.back().number;
+}
+
+void session_state::take_row(storage::session_record row) {
+  own_row = std::move(row);
+  std::erase_if(slots, [this](auto const& each) {
+    return std::none_of(own_row.slots.begin(), own_row.slots.end(), [&](auto const& kept) { return kept.number == each.first; });
+  });
+  for (auto const& each : own_row.slots) slots[each.number].number = each.number;
+}
+
+bool session_state::has_kernel() const {
+  return std::any_of(slots.begin(), slots.end(), [](auto const& each) { return each.second.kernel.has_value(); });
+}
+
+kernel_view session_state::view_of(slot const& at) const {
+  auto const& link = at.kernel->row;
+  kernel_view view{own_row.key,
+                   link.kernel,
+                   link.environment,
+                   link.python,
+                   link.tools,
+                   link.process.pid,
+                   link.state == storage::link_state::live,
+                   at.kernel->attached,
+                   at.kernel->was_tried,
+                   {},
+                   0,
+                   jobs_of(at).size(),
+                   link.started_at,
+                   link.idle_since};
+  for (auto const& cell : cells) {
+    if (is_out(cell, at)) {
+      if (view.cell.empty() || !cell.row.background) view.cell = cell.row.cell.text;  // the foreground one, if there is one
+    } else if (!is_out(cell) && cell.outbox.slot == at.number) {
+      ++view.queued;
+    }
+  }
+  return view;
+}
+
+}  // namespace holdfast::core
