@@ -30,6 +30,17 @@ class AwaitingTest(NurseryTest):
         self.assertEqual(self.value('lock = asyncio.Lock()\nasync with lock:\n    1\nlock.locked()'), 'False')
         self.assertEqual(self.value('await asyncio.sleep(0, 8)\nNone'), None)
 
+    def test_a_coroutine_that_nobody_awaited_is_warned_of_by_its_definition_each_time(self):
+        self.value('import asyncio\n\nasync def later():\n    return 1')
+        for code in ('later()', 'asyncio.ensure_future(later(), loop=5)', 'later()'):
+            said = self.kernel.run(code)['stderr']['head'] + self.kernel.run('5')['stderr']['head']
+            self.assertIn("<cell 1>:3: RuntimeWarning: coroutine 'later' was never awaited\n  async def later():\n", said, code)
+            self.assertNotIn('holdfast', said)
+
+        said = self.run_ok('def lose():\n    later()\nlose()')['stderr']['head']
+
+        self.assertRegex(said, r"^<cell \d+>:2: RuntimeWarning: coroutine 'later' was never awaited\n  later\(\)\n")
+
     def test_the_last_awaited_value_is_underscore(self):
         self.value('import asyncio\nawait asyncio.sleep(0, 40)')
 

@@ -112,6 +112,16 @@ class CloningTest(NurseryTest):
             self.assertEqual(done['value'], '5', done)
         self.assertEqual(clone.run('asyncio.get_running_loop() is first; await asyncio.sleep(0)\nasyncio.get_running_loop() is first')['value'], 'False')
 
+    def test_what_cells_have_set_in_context_variables_is_copied_and_each_sets_its_own_from_then_on(self):
+        self.kernel.run('import asyncio, contextvars\nnow, then = contextvars.ContextVar("now"), contextvars.ContextVar("then")\nnow.set(1)')
+        self.kernel.run('then.set(2)\nawait asyncio.sleep(0)')
+
+        clone, _answer = self.fork()
+
+        self.assertEqual(clone.run('await asyncio.sleep(0, (now.get(), then.get()))')['value'], '(1, 2)')
+        clone.run('now.set(3)')
+        self.assertEqual((clone.run('now.get()')['value'], self.kernel.run('now.get()')['value']), ('3', '1'))
+
     def test_a_traceback_in_the_clone_shows_the_source_of_the_original_s_cell(self):
         self.kernel.run('def f():\n    return 1 / 0  # of the original')
         clone, _answer = self.fork()

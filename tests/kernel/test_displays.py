@@ -92,6 +92,15 @@ class DisplayTest(DisplaysTest):
         self.assertIn('text/html', self.displays(done)[0]['data'])
         self.assertEqual(done['stderr']['head'], "display: _repr_markdown_ raised KeyError: 'm'\n")
 
+    def test_a_last_value_whose_methods_give_nothing_is_told_as_its_text_alone(self):
+        for body in ('return None', 'raise KeyError("m")', 'return object()'):
+            done = self.run_ok('class N:\n    def __repr__(self): return "text"\n    def _repr_html_(self): %s\nN()' % body)
+            self.assertEqual((done['value'], done['displays']), ('text', 0), body)
+
+        shown, = self.displays(self.run_ok('display(N())'))
+
+        self.assertEqual(shown['data'], {'text/plain': 'text'})
+
     def test_display_shows_anything_at_its_place_in_the_output(self):
         done = self.run_ok('import os\nprint("one")\ndisplay(5, Rich())\nos.write(1, b"two\\n")\ndisplay([1])\nprint("three")')
 
@@ -155,7 +164,7 @@ class DisplayTest(DisplaysTest):
         for body in ('return 5', 'return object()', 'raise SystemExit(3)', 'return "\\ud800"', 'return "a", 5', 'return "a", {5: object()}',
                      'return "a", {"x": float("nan")}', 'd = {}; e = d\n        for n in range(100): e["x"] = {}; e = e["x"]\n        return "a", d', 'return ()'):
             done = self.run_ok('class X:\n    def _repr_html_(self):\n        %s\nX()' % body)
-            self.assertEqual(len(self.displays(done)), 1, body)
+            self.assertLessEqual(len(self.displays(done)), 1, body)
             self.assertEqual(self.run_ok('2')['value'], '2')
 
     def test_display_is_there_again_in_a_forked_child_as_text(self):

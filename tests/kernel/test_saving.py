@@ -56,6 +56,12 @@ class SavingTest(NurseryTest):
         done = kernel.run('price(None, extra=["a"])')
         self.assertIn('return n * rate + extra[0]', done['error']['traceback'])
 
+    def test_restored_classes_have_their_source_with_and_without_functions_of_their_own(self):
+        kernel = self.carry('from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int = 3\nclass Line:\n    def get(self): return 1')
+
+        for name, line in (('Point', 'x: int = 3'), ('Line', 'def get(self)')):
+            self.assertIn(line, kernel.run('import inspect\ninspect.getsource(%s)' % name)['value'] or '', name)
+
     def test_what_was_restored_can_be_saved_again(self):
         kernel = self.carry('rate = 2\ndef price(n): return n * rate\nclass A:\n    def get(self): return price(self.n)\na = A(); a.n = 4')
         self.kernel = kernel

@@ -45,10 +45,10 @@ class Steps(Coroutine):
 
 
 class Awaiting:
-    __slots__ = ('_context', '_is_entered', '_loop', '_may_leave', '_is_stopping', 'is_running')
+    __slots__ = ('context', '_is_entered', '_loop', '_may_leave', '_is_stopping', 'is_running')
 
-    def __init__(self):
-        self._context = contextvars.Context()  # of all cells
+    def __init__(self, context=None):
+        self.context = contextvars.Context() if context is None else context  # of all cells; in a clone that of the original's
         self._is_entered = False
         self._loop = None
         self._may_leave = False  # run() may return before its task is done
@@ -61,7 +61,7 @@ class Awaiting:
             return function(*arguments)
         self._is_entered = True
         try:
-            return self._context.run(function, *arguments)
+            return self.context.run(function, *arguments)
         finally:
             self._is_entered = False
 

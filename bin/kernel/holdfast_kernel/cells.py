@@ -63,14 +63,15 @@ async def _execute_awaiting(statements, expression, namespace):
 class Runner:
     __slots__ = ('_namespace', '_interrupts', '_displays', '_sources', '_cells_before', 'awaiting')
 
-    def __init__(self, namespace, interrupts, displays, cells_before=0):
-        """`cells_before`: how many cells of another kernel have left code in the namespace; theirs and ours are told apart."""
+    def __init__(self, namespace, interrupts, displays, cells_before=0, context=None):
+        """`cells_before`: how many cells of another kernel have left code in the namespace; theirs and ours are told apart. `context`: their
+        context, if the namespace was theirs."""
         self._namespace = namespace
         self._cells_before = cells_before
         self._interrupts = interrupts
         self._displays = displays
         self._sources = tracebacks.Sources()
-        self.awaiting = Awaiting()
+        self.awaiting = Awaiting(context)
 
     def run(self, execution, is_wanted):
         """Runs a cell; its Outcome, or None if it awaits and `is_wanted()`: then its `outcome` comes in a later turn of the loop."""

@@ -31,15 +31,16 @@ class Became(Unwinding):
 class Original:
     """What the clone has of the kernel that was forked."""
 
-    __slots__ = ('pid', 'namespace', 'log_fd')
+    __slots__ = ('pid', 'namespace', 'context', 'log_fd')
 
-    def __init__(self, namespace, log_fd):
+    def __init__(self, namespace, context, log_fd):
         self.pid = os.getpid()
         self.namespace = namespace
+        self.context = context  # of all cells: what they have set in context variables
         self.log_fd = log_fd
 
 
-def clone(kernel, spec, namespace, log, message):
+def clone(kernel, spec, namespace, context, log, message):
     """{pid, start_time, left_behind[]} of the clone; Refused if there is none. `spec`: of this kernel. In the clone: raises Became."""
     new = _spec_of(spec, message)
     new['cells_before'] = spec.get('cells_before', 0) + kernel.last_generation
@@ -49,7 +50,7 @@ def clone(kernel, spec, namespace, log, message):
     jobs = kernel.hello_state()[1]
     left = [dict(job, kind='job') for job in jobs] + left_behind.live_processes({job.get('pid') for job in jobs})
     try:
-        report = _fork(new, Original(namespace, log.fd))
+        report = _fork(new, Original(namespace, context, log.fd))
     except OSError as error:
         raise Refused('failed', 'cannot fork: %s' % error)
     return {'pid': report['pid'], 'start_time': report['start_time'], 'left_behind': left + report['connections']}

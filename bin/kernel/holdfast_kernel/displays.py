@@ -55,6 +55,8 @@ class Displays:
             data, more = rich.bundle(value, self._complain)
             if figures.is_figure(value):
                 self._shown.append(value)
+        if is_main and not data:
+            return  # its methods gave nothing: the value's text says all
         if 'text/plain' not in data:
             data['text/plain'] = text if text is not None else values.value_text(value) or 'None'
         if type(metadata) is dict:

@@ -11,7 +11,7 @@ import types
 
 from .interrupts import CELL_PREFIX
 
-_NUMBER = re.compile(re.escape(CELL_PREFIX) + r'(\d+)>$')
+_CELL = re.compile(re.escape(CELL_PREFIX) + r'(?:(\d+)|restored [0-9a-f]{8})>$')  # by definitions.saved_name
 
 
 def install():
@@ -37,8 +37,8 @@ def _cell_of(its_class):
             if member.__qualname__ == '%s.%s' % (its_class.__qualname__, member.__name__):
                 return member.__code__.co_filename
     begins = re.compile(r'\s*class\s+%s\b' % re.escape(its_class.__name__))
-    for _number, filename in sorted(((int(match.group(1)), match.group()) for match in map(_NUMBER.match, list(linecache.cache)) if match),
-                                    reverse=True):
+    matches = [match for match in map(_CELL.match, list(linecache.cache)) if match]
+    for _number, filename in sorted(((int(match.group(1) or 0), match.group()) for match in matches), reverse=True):
         if any(map(begins.match, linecache.cache[filename][2])):
             return filename
     return None

@@ -10,7 +10,7 @@ import time
 import types
 
 from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, host_tools, import_hooks, inspecting,
-               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels)
+               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels, unawaited)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -31,6 +31,7 @@ _present = []  # the Kernel of this process, if it is one
 
 inspecting.install()
 thread_labels.install()
+unawaited.install()
 handlers.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
 import_hooks.after_import('matplotlib.pyplot', figures.on_pyplot)
@@ -94,7 +95,7 @@ def _become_clone(became):
         connections = left_behind.cut([fd for fd in kept if fd != became.writer], (became.original.pid, became.between, os.getpid()), streams)
         own_log = log.Log(log.open_log(spec['directory'], 'kernel.log'))
         listener = sockets.listen(spec['directory'], 'kernel.sock', replace=True)
-        kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']), kept, became.original.namespace)
+        kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']), kept, became.original)
         adoption.ask(spec, became.between)
         cloning.report(became, connections)
         return kernel, link
@@ -109,12 +110,12 @@ def map_files(directory):
             system.map_new_file(directory + '/journal', limits.JOURNAL_SIZE))
 
 
-def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
+def assemble(spec, listener, pipes, own_log, memories, kept=(), original=None):
     """(Kernel, Link) in this process, which has from now on the descriptors, signals, environment and `__main__` of a kernel.
 
-    All that can be undone: the nursery rehearses it (warming.py), keeping its own descriptors, `kept`. A clone has a namespace
-    already, and whatever else cells have set."""
-    is_clone = namespace is not None
+    All that can be undone: the nursery rehearses it (warming.py), keeping its own descriptors, `kept`. A clone goes on with
+    the namespace and the context of its `original`, and whatever else cells have set."""
+    is_clone = original is not None
     if not is_clone:
         _reset_signals()
     directory_fd = os.open(spec['directory'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -133,17 +134,16 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), namespace=None):
     streams = Streams(output, interrupts.leave_kernel)
     displays = Displays(output, interrupts, lambda: kernel.notify_output())
     displays.install()
-    if not is_clone:
-        namespace = _new_main()
-        if spec.get('tools'):
-            host_tools.install(spec['tools_module'], spec['tools'])
+    namespace, context = (original.namespace, original.context) if is_clone else (_new_main(), None)
+    if spec.get('tools') and not is_clone:
+        host_tools.install(spec['tools_module'], spec['tools'])
     Shell(namespace, interrupts.leave_kernel).install()
-    runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0))
+    runner = Runner(namespace, interrupts, displays, spec.get('cells_before', 0), context)
     descriptors = Descriptors(spec['directory'], directory_fd, own_log, output)
     jobs = Jobs(spec['kernel'], descriptors, output.current_cell, interrupts.leave_kernel, own_log)
     builtins.run = jobs.run
     kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, jobs, own_log)
-    serving.register(kernel, namespace, spec, own_log)
+    serving.register(kernel, namespace, runner.awaiting.context, spec, own_log)
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)

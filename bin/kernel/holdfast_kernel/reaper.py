@@ -11,10 +11,16 @@ The kernel itself stays a zombie until then: that pins its pid, and with it the 
 
 import json
 import os
+import re
 import signal
 import time
 
-from . import limits, processes
+from . import limits, processes, texts, tracebacks
+
+# Of what faulthandler writes.
+_FRAME = '  File "'
+_THREADS = ('Thread 0x', 'Current thread 0x')
+_FATAL = 'Fatal Python error'
 
 
 class Ending:
@@ -129,10 +135,23 @@ def exit_record(ending, status, oom):
 def _log_tail(directory):
     try:
         with open(os.path.join(directory, 'kernel.log'), 'rb') as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - limits.LOG_TAIL))
-            return file.read().decode('utf-8', 'replace')
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limits.LOG_READ))
+            return log_tail(file.read().decode('utf-8', 'replace'))
     except OSError:
         return ''
+
+
+def log_tail(text):
+    """The end of a kernel's log: the program's own frames are left out of it, as of tracebacks, and threads that have no others.
+
+    A trace that names only those is kept: the fault is the program's own."""
+    lines = [line for line in text.splitlines(True) if not (line.startswith(_FRAME) and tracebacks.is_own(line[len(_FRAME):]))]
+    if any(line.startswith(_FRAME) for line in lines):
+        following = lines[1:] + ['']
+        text = ''.join(line for line, after in zip(lines, following) if not line.startswith(_THREADS) or after.startswith('  '))
+        text = re.sub(r'\n{3,}', '\n\n', text)
+    fatal = text.rfind(_FATAL)
+    return text[-limits.LOG_TAIL:] if fatal < 0 or len(text) <= limits.LOG_TAIL else texts.bounded(text[fatal:], limits.LOG_TAIL)
 
 
 def write_exit(directory, record):

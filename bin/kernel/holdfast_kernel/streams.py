@@ -94,7 +94,8 @@ class CellStream(io.TextIOBase):
 
 def refuse_input(prompt='', *_more, **_options):
     """In the place of input() and getpass(): nobody is there to answer."""
-    raise EOFError('input is not available in a cell: nobody can answer %r; put the value into the code' % (str(prompt)[:200],))
+    asked = ' %r' % str(prompt)[:200] if prompt else ''
+    raise EOFError('input is not available in a cell: nobody can answer%s; put the value into the code' % asked)
 
 
 @functools.lru_cache(None)

@@ -98,7 +98,7 @@ def stack_of_main_thread():
     try:
         frame = _current_frames()[_MAIN_THREAD]
         stack = traceback.StackSummary.extract(traceback.walk_stack(frame))
-        lines = traceback.StackSummary.from_list([one for one in reversed(stack) if not _is_own(one.filename)]).format()
+        lines = traceback.StackSummary.from_list([one for one in reversed(stack) if not is_own(one.filename)]).format()
         return texts.bounded('Traceback (most recent call last):\n' + ''.join(lines), limits.TRACEBACK)
     except BaseException:
         return ''
@@ -115,7 +115,7 @@ def _strip(report):
         seen.add(id(one))
         _shorten_marks(one)
         if one.stack:
-            one.stack[:] = [frame for frame in one.stack if not _is_own(frame.filename)]
+            one.stack[:] = [frame for frame in one.stack if not is_own(frame.filename)]
         pending += [one.__cause__, one.__context__]
         pending += getattr(one, 'exceptions', None) or []
 
@@ -130,6 +130,7 @@ def _shorten_marks(report):
             setattr(report, name, end)
 
 
-def _is_own(filename):
+def is_own(filename):
+    """Whether that file is one of the program."""
     return filename.startswith(_PROGRAM)
 
