@@ -5,8 +5,30 @@ import signal
 import unittest
 
 from harness import NurseryTest
+from holdfast_kernel import pipes
 
 GATES = 'import threading, time\ngates = [threading.Event() for _ in range(9)]\nseen = threading.Semaphore(0)'
+
+
+class PipesTest(unittest.TestCase):
+    def test_a_new_pipe_under_the_number_of_one_that_a_cell_closed_is_read(self):
+        made = [os.pipe() for _ in range(4)]
+        one, other, new_one, new_other = (reader for reader, _writer in made)
+        read = pipes.Pipes({1: one, 2: other})
+        os.close(one)
+        os.close(other)
+        os.dup2(new_one, other)
+        os.set_blocking(other, False)
+
+        read.renew(1, other)
+        read.renew(2, new_other)
+
+        self.assertEqual((read.is_whole(1), read.is_whole(2), read.present_fds()), (True, True, {1: other, 2: new_other}))
+        for _reader, writer in made[2:]:
+            os.write(writer, b'x')
+        self.assertEqual(sorted(read.ready()), sorted([other, new_other]))
+        for fd in [other, new_one, new_other] + [writer for _reader, writer in made]:
+            os.close(fd)
 
 
 class LateOutputTest(NurseryTest):

@@ -83,6 +83,8 @@ class Pipes:
             self._use(Pipe(stream, fd))
 
     def _use(self, one):
+        if one.fd in self.by_fd:
+            self.forget(self.by_fd[one.fd])  # a cell closed that one: its number was free
         self._present[one.stream] = one
         self.by_fd[one.fd] = one
         self._poller.register(one.fd, select.POLLIN)
@@ -98,8 +100,9 @@ class Pipes:
 
     def forget(self, one):
         """It is at its end, or a cell closed it: then it is renewed after the cell."""
-        if self.by_fd.pop(one.fd, None) is None:
+        if self.by_fd.get(one.fd) is not one:
             return
+        del self.by_fd[one.fd]
         if one in self._left:
             self._left.remove(one)
             self._left_poller.unregister(one.fd)
