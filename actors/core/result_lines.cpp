@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "actors/core/plain_text.hpp"
 
@@ -14,7 +15,7 @@ using storage::cell_status;
 
 constexpr std::string_view define_again = ". Variables and imports are gone; define them again.]";
 
-/// A plain text of at most so many bytes stands where a richer display is only named.
+/// A display's plain text of at most so many bytes is shown.
 constexpr std::size_t display_shown = 4000;
 
 /// The longest name of an exception in the last line.
@@ -104,6 +105,7 @@ told_lines lines_told(text_facts const& facts) {
   told.losses = told.lines.size();
   for (auto const& each : notices)
     if (is_news(each)) told.lines.push_back(notice_line(each));
+  for (auto& each : told.lines) each = shortened_line(each, each.size());
   return told;
 }
 
@@ -111,8 +113,10 @@ std::vector<std::string> display_lines(text_facts const& facts) {
   std::vector<std::string> lines;
   for (auto const& each : facts.displays) {
     if (!each.text.empty() && each.text.size() <= display_shown) {
-      lines.push_back(plain(each.text));
-      continue;
+      auto shown = plain(each.text);
+      while (!shown.empty() && shown.back() == '\n') shown.pop_back();
+      lines.push_back(std::move(shown));
+      if (each.mime == "text/plain") continue;
     }
     auto const* where = each.attached ? "attached" : each.is_kept ? "cell.display has it" : "too large to be kept";
     lines.push_back("[display " + std::to_string(each.index) + ": " + each.mime + ", " + size_in_words(each.bytes) + ", " + where +
@@ -138,7 +142,7 @@ outcome_block outcome_of(text_facts const& facts) {
 std::vector<std::string> state_lines(text_facts const& facts) {
   if (storage::is_final(facts.status)) return {};
   std::vector<std::string> lines;
-  if (facts.kernel && facts.kernel->note) lines.push_back("[note: " + *facts.kernel->note + "]");
+  if (facts.kernel && facts.kernel->note) lines.push_back(shortened_line("[note: " + *facts.kernel->note + "]", std::string::npos));
   lines.push_back("[cell " + facts.cell + ": " + storage::to_string(facts.status) + "]");
   return lines;
 }

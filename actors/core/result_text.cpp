@@ -46,7 +46,8 @@ std::string fit_lines(space& left, std::vector<std::string> const& lines, std::s
     auto const reserved = at + 1 < lines.size() && !is_tight ? more.size() : 0;
     auto const used = block.size() + reserved + 1;
     if (at == 0 || used + std::min(lines[at].size(), 4 * least_line) <= limit) {
-      block += shortened_line(lines[at], limit > used ? limit - used : limit > 0 ? limit - 1 : 0) + "\n";
+      auto const room = limit > used ? limit - used : limit > 0 ? limit - 1 : 0;
+      block += (lines[at].size() <= room ? lines[at] : shortened_line(lines[at], room)) + "\n";
       continue;
     }
     if (block.size() + more.size() <= left.room)
@@ -136,7 +137,7 @@ std::size_t size_of(std::vector<std::string> const& lines) {
 
 std::string in_lines(std::vector<std::string> const& lines) {
   std::string text;
-  for (auto const& line : lines) text += shortened_line(line, line.size()) + "\n";
+  for (auto const& line : lines) text += line + "\n";
   return text;
 }
 

@@ -40,7 +40,7 @@ struct display_facts {
   std::uint64_t bytes = 0;
   bool attached = false;  // it is in the result's displays[]
   bool is_kept = false;   // if it is not: cell.display has it
-  std::string text = {};  // of one that has no richer form than plain text
+  std::string text = {};  // its plain text, unless it is a picture or the cell's value, which is shown already
 };
 
 /// The fields of a result that its text tells of; their meaning is result_facts'.

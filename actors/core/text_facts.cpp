@@ -42,12 +42,22 @@ storage::cell_status status_of(std::string_view word) {
   return storage::cell_status::queued;
 }
 
-/// Its richest form: the first that is not plain text, of those that are attached if there is one.
+/// A picture before a table in HTML and the like, and that before plain text.
+enum class richness { none, plain, rich, picture };
+
+richness richness_of(std::string_view mime) {
+  if (mime.empty()) return richness::none;
+  if (mime == "text/plain") return richness::plain;
+  return mime.substr(0, 6) == "image/" ? richness::picture : richness::rich;
+}
+
+/// Named by its richest form, of those that are attached if one of them is more than plain text.
 display_facts display_of(json::object const& object) {
   display_facts display;
   display.index = number(object, "index");
   auto const take = [&](std::string mime, std::uint64_t bytes, bool attached, bool is_kept) {
-    if (!display.mime.empty() && (display.mime != "text/plain" || mime == "text/plain")) return;
+    auto const present = richness_of(display.mime);
+    if (richness_of(mime) <= present || (!attached && present > richness::plain)) return;
     display.mime = std::move(mime);
     display.bytes = bytes;
     display.attached = attached;
@@ -57,7 +67,9 @@ display_facts display_of(json::object const& object) {
     for (auto const& each : *data) take(std::string(each.key()), payload_bytes(each.key(), text(*data, each.key())), true, true);
   for_each_in(object, "omitted",
               [&](json::object const& each) { take(text(each, "mime"), number(each, "bytes"), false, flag(each, "kept")); });
-  if (display.mime == "text/plain" && display.attached) display.text = text(*object_in(object, "data"), "text/plain");
+  auto const is_shown_by_value = flag(object, "main") && display.mime != "text/plain";
+  if (auto const* data = object_in(object, "data"); data && !is_shown_by_value && richness_of(display.mime) < richness::picture)
+    display.text = text(*data, "text/plain");
   return display;
 }
 

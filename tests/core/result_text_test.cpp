@@ -185,6 +185,14 @@ TEST_CASE("losses among the notices stand before the news") {
   CHECK(result_text(facts, roomy) == "[fallback: no kernel could be started]\n[job_finished: j-1 ended]\n[cell c-1: ok in 3.2 s]");
 }
 
+TEST_CASE("a displayed table is shown as its plain text, line by line, and named") {
+  auto facts = finished("");
+  facts.displays = {{0, "text/html", 300, true, true, "   a  b\n0  1  2\n"}, {1, "text/plain", 11, true, true, "one\ntwo\n\n"}};
+
+  CHECK(result_text(facts, roomy) ==
+        "   a  b\n0  1  2\n[display 0: text/html, 300 bytes, attached]\none\ntwo\n[cell c-1: ok in 3.2 s]");
+}
+
 TEST_CASE("displays are listed with type and size") {
   auto facts = finished("plot\n");
   facts.value = "<Figure>";

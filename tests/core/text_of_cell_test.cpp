@@ -78,6 +78,24 @@ TEST_CASE("displays are read with their richest form and the size of their bytes
   CHECK(read.facts.displays[2].bytes == 3);
 }
 
+TEST_CASE("a picture goes before a table, and the plain text of what is neither a picture nor the value is shown") {
+  auto const read =
+      read_text_facts(R"({"displays":[{"index":0,"main":false,"data":{"text/html":"<t>","text/plain":"a b","image/png":"AAAA"}},)"
+                      R"({"index":1,"main":false,"data":{"text/html":"<t>","text/plain":"a b"}},)"
+                      R"({"index":2,"main":true,"data":{"text/html":"<t>","text/plain":"a b"}},)"
+                      R"({"index":3,"main":false,"data":{"text/html":"<t>","text/plain":"a b"},)"
+                      R"("omitted":[{"mime":"image/png","bytes":3000000,"kept":true}]}]})");
+
+  auto const& displays = read.facts.displays;
+  REQUIRE(displays.size() == 4);
+  CHECK(displays[0].mime == "image/png");
+  CHECK(displays[0].text.empty());
+  CHECK(displays[1].mime == "text/html");
+  CHECK(displays[1].text == "a b");
+  CHECK(displays[2].text.empty());
+  CHECK(displays[3].mime == "text/html");
+}
+
 TEST_CASE("text that is no result is survived") {
   CHECK_NOTHROW(read_text_facts("not json"));
   CHECK_NOTHROW(read_text_facts("[]"));

@@ -53,6 +53,20 @@ class ResultTextTest(DaemonCase):
                 self.assertEqual("".join(chunk["text"] for chunk in page["chunks"]), everything[len(head) :][:100])
         self.assertEqual(self.daemon.call("cell.wait", cell="c1", text_limit=200_000)["text"][: len(everything)], everything)
 
+    def test_a_displayed_table_is_there_line_by_line(self):
+        table = "class Table:\n    def __repr__(self): return '   a  b\\n0  1  2'\n    def _repr_html_(self): return '<table>'\n"
+
+        text = self.text_of(table + "display(Table()); display('one'); Table()")
+
+        shown = "Out:\n   a  b\n0  1  2\n   a  b\n0  1  2\n[display 0: text/html, 7 bytes, attached]\n'one'\n[display 2: text/html, 7 bytes, attached]\n"
+        self.assertTrue(text.startswith(shown), text)
+
+    def test_a_segfault_names_the_line_of_the_cell_and_none_of_the_kernel(self):
+        text = self.text_of("import ctypes\nctypes.string_at(0)", 1000)
+
+        self.assertIn('File "<cell 1>", line 2 in <module>\n', text)
+        self.assertNotIn("holdfast_kernel", text)
+
     def test_a_death_is_the_first_line_of_its_cell_and_of_the_next_one(self):
         text = self.text_of("import os\nprint('x' * 9000)\nos.kill(os.getpid(), 9)", LEAST, cell="c1")
 
