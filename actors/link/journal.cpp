@@ -49,7 +49,7 @@ tl::expected<journal_image, std::string> parse_journal(std::string_view image) {
       break;
     }
     auto const header = ring_slice(image, at, record_header);
-    auto const length = detail::read_big_endian<std::uint32_t>(header.data());
+    auto length = detail::read_big_endian<std::uint32_t>(header.data());
     auto const stream = static_cast<unsigned char>(header[4]);
     auto const cell_length = detail::read_big_endian<std::uint16_t>(header.data() + 6);
     auto const offset = detail::read_big_endian<std::uint64_t>(header.data() + 8);
@@ -57,6 +57,8 @@ tl::expected<journal_image, std::string> parse_journal(std::string_view image) {
       stop("a record is of stream " + std::to_string(stream));
       break;
     }
+    if (length == 0 && cell_length <= there - record_header)  // the open one
+      length = static_cast<std::uint32_t>(there - record_header - cell_length);
     if (std::uint64_t{length} + cell_length > there - record_header) {
       stop("a record of " + std::to_string(length) + " bytes reaches beyond the head");
       break;

@@ -1,6 +1,7 @@
 """Spool and journal: what is read back is what was written, whatever moment the writer died at."""
 
 import random
+import sys
 import unittest
 
 import harness  # noqa: F401
@@ -90,6 +91,42 @@ class JournalTest(unittest.TestCase):
             ring.append(1, b'a', n * 100, b'x' * 100)
         self.assertEqual([len(ring.pull(250).text) for _ in range(5)], [200] * 5)
 
+    def test_a_frame_of_each_of_many_records_is_made_in_order_around_the_ring(self):
+        seed = random.randrange(1 << 30)
+        rng = random.Random(seed)
+        ring = journal.Journal(memory(limits.JOURNAL_SIZE))
+        written, offset = [], 0
+        for _ in range(20000):
+            stream, text = rng.randrange(1, 3), bytes(rng.randrange(97, 123) for _ in range(rng.randrange(1, 200)))
+            while not ring.append(stream, b'c-1', offset, text, (0, 0, 0), True):
+                chunk = ring.pull(1)
+                self.assertEqual(chunk, written.pop(0), 'seed %d' % seed)
+            written.append((stream, b'c-1', offset, text))
+            offset += len(text)
+        self.assertEqual(list(iter(lambda: ring.pull(1), None)), written, 'seed %d' % seed)
+
+    def test_an_extended_record_is_whole_at_each_step_over_many_laps(self):
+        seed = random.randrange(1 << 30)
+        rng = random.Random(seed)
+        data = memory(64 + 6400)
+        ring = journal.Journal(data)
+        everything = pulled = b''
+        for _ in range(5000):
+            text = bytes(rng.randrange(97, 123) for _ in range(rng.randrange(1, 20)))
+            if len(text) <= ring.room:
+                ring.extend(1, text, 0)
+            else:
+                ring.append(1, b'c-1', len(everything), text)
+            everything += text
+            kept = journal.read(data)
+            self.assertEqual(b''.join(chunk.text for chunk in kept), everything[kept[0].offset:], 'seed %d' % seed)
+            if rng.randrange(1000) == 0:
+                chunk = ring.pull()
+                self.assertEqual(chunk.text, everything[chunk.offset:chunk.offset + len(chunk.text)], 'seed %d' % seed)
+                self.assertEqual(chunk.offset, len(pulled) + ring.dropped, 'seed %d' % seed)
+                pulled += chunk.text
+        self.assertGreater(ring.dropped, 0)
+
     def test_what_is_overwritten_unsent_is_counted(self):
         ring = journal.Journal(memory(64 + 1000))
         for n in range(20):
@@ -158,6 +195,31 @@ class OutputTest(unittest.TestCase):
         self.output.write(output.STDERR, 'c')
         self.output.write(output.STDOUT, 'd')
         self.assertEqual([(c.stream, c.offset, c.text) for c in journal.read(self.data)], [(1, 0, b'ab'), (2, 2, b'c'), (1, 3, b'd')])
+
+    def test_text_that_goes_on_is_added_to_its_record_until_a_frame_is_made_of_it(self):
+        for _ in range(3):
+            self.output.write(output.STDOUT, '1')
+            self.output.write(output.STDOUT, '\n')
+        self.assertEqual([(c.offset, c.text) for c in journal.read(self.data)], [(0, b'1\n1\n1\n')])
+        self.assertEqual(self.output.pull().text, b'1\n1\n1\n')
+        self.output.write(output.STDOUT, '2')
+        self.assertEqual([(c.offset, c.text) for c in journal.read(self.data)], [(0, b'1\n1\n1\n'), (6, b'2')])
+        self.assertEqual(self.output.pull(), (1, b'c', 6, b'2'))
+
+    def test_offsets_are_right_behind_a_write_that_a_trace_function_ended(self):
+        def trace(frame, _event, _argument):
+            if frame.f_code.co_name == 'extend':
+                raise ValueError
+        self.output.write(output.STDOUT, 'ab')
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with self.assertRaises(ValueError):
+                self.output.write(output.STDOUT, 'cd')
+        finally:
+            sys.settrace(before)
+        self.output.write(output.STDOUT, 'ef')
+        self.assertEqual([(c.offset, c.text) for c in journal.read(self.data)], [(0, b'ab'), (4, b'ef')])
 
     def test_from_the_limit_on_output_is_only_counted(self):
         self.output.write(output.STDOUT, 'x' * 999)

@@ -267,9 +267,12 @@ def entry(stream, cell, offset, text):
     return struct.pack(">IBBHQ", len(text.encode()), stream, 0, len(cell.encode()), offset) + cell.encode() + text.encode()
 
 
-def journal(name, chunks, tail=0, raw=b"", head=None, left=0):
-    """The chunks (stream, cell, offset, text) from logical position `tail` on, wrapped into the ring."""
-    body = b"".join(entry(*chunk) for chunk in chunks) + raw
+def journal(name, chunks, tail=0, raw=b"", head=None, left=0, is_open=False):
+    """The chunks (stream, cell, offset, text) from logical position `tail` on, wrapped into the ring; the last of them still open."""
+    entries = [entry(*chunk) for chunk in chunks]
+    if is_open:
+        entries[-1] = b"\0\0\0\0" + entries[-1][4:]
+    body = b"".join(entries) + raw
     head = tail + len(body) if head is None else head
     parts = [[0, pieces(b"HFJRNL01" + struct.pack(">QQ", head, tail))]]
     at = tail % RING
@@ -286,6 +289,8 @@ write("journal.json", "images of journal files and what a reader takes from them
       images=[
           {**journal("empty", []), "written": True},
           {**journal("three records", [A, B, C]), "written": True},
+          {**journal("an open record", [A, B], is_open=True), "written": True},
+          journal("an open record wraps around", [A, B], tail=RING - 21, is_open=True),
           journal("a text wraps around", [A, B], tail=RING - 21),
           journal("a header wraps around", [A, B], tail=3 * RING - 5),
           journal("a cell wraps around", [A, B], tail=RING - 17),

@@ -126,17 +126,18 @@ def to_payload(message):
 
 _STREAMS = {1: 'stdout', 2: 'stderr'}
 _ESCAPES = ((b'\\', b'\\\\'), (b'"', b'\\"'), (b'\n', b'\\n'), (b'\t', b'\\t'), (b'\r', b'\\r'), (b'\x1b', b'\\u001b'))
+_SHORT = 512  # bytes of a text for which the encoder takes less time than this
 _OTHER_CONTROLS = bytes(set(range(32)) - set(b'\n\t\r\x1b'))
 
 
 def output_payload(cell, stream, offset, text):
-    """An `output`, its cell and text given as UTF-8. The encoder, which takes a flood three times as long, sees rare texts only."""
-    if len(text.translate(None, _OTHER_CONTROLS)) != len(text):
-        return to_payload({'type': 'output', 'cell': cell.decode(), 'stream': _STREAMS[stream], 'offset': offset, 'text': text.decode()})
+    """An `output`, its cell and text given as UTF-8. The encoder, which takes a flood twice as long, sees short and rare texts only."""
+    head = '{"type":"output","cell":%s,"stream":"%s","offset":%d,"text":' % (encode_basestring(cell.decode()), _STREAMS[stream], offset)
+    if len(text) < _SHORT or len(text.translate(None, _OTHER_CONTROLS)) != len(text):
+        return (head + encode_basestring(text.decode()) + '}').encode()
     for character, escaped in _ESCAPES:
         text = text.replace(character, escaped)
-    head = '{"type":"output","cell":%s,"stream":"%s","offset":%d,"text":"' % (encode_basestring(cell.decode()), _STREAMS[stream], offset)
-    return b'%b%b"}' % (head.encode(), text)
+    return b'%b"%b"}' % (head.encode(), text)
 
 
 def started_payload(cell, generation, at):

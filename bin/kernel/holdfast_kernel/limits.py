@@ -37,6 +37,7 @@ PIPES_SECONDS = 0.05  # for a nursery to take the pipes of its kernel
 
 HEAD = 48 * 1024
 TAIL = 16 * 1024
+UNSETTLED = 8 * 1024  # bytes of a cell's texts that are kept one by one before they are joined
 
 SOURCE = 1024 * 1024  # bytes of a cell's source
 VALUE = 64 * 1024

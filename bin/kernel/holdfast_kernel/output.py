@@ -8,10 +8,10 @@ import codecs
 import select
 from _thread import RLock, _count as thread_count, allocate_lock, get_ident
 
-from os import getpid, read, write  # bound here, as below: a cell may replace those of the module
-from time import monotonic  # bound here: a cell may replace those of the module
+from os import read, write  # bound here, as below: a cell may replace those of the module
+from time import monotonic
 
-from . import limits, texts
+from . import limits, system, texts
 from .execution import current
 from .pipes import Pipes
 
@@ -19,23 +19,26 @@ STDOUT = 1
 STDERR = 2
 _RECORD = limits.JOURNAL_RECORD
 _label = current.get
+_encode = str.encode
 
 
 class _Cell:
     """What is counted of one cell's output."""
 
-    __slots__ = ('label', 'limit', 'size', 'streams', 'counted', 'decoders')
+    __slots__ = ('label', 'limit', 'size', 'mark', 'settle_at', 'streams', 'counted', 'decoders')
 
     def __init__(self, label, limit):
         self.label = label  # the cell id as bytes
         self.limit = limit  # from this offset on output is only counted
         self.size = 0  # of the combined text; the next offset
-        self.streams = {}  # stream -> HeadTail, made with its first text
+        self.settle_at = limits.UNSETTLED  # the offset beyond which what the HeadTails were given is to be joined
+        self.mark = min(self.settle_at, limit)  # text beyond this one has more to do than to be appended: see _pass_mark
+        self.streams = [None, None, None]  # HeadTail by stream, made with its first text
         self.counted = [0, 0, 0]  # bytes by stream
         self.decoders = {}  # stream -> incremental decoder that holds a split character, written through a stream's buffer
 
     def parts(self, stream):
-        kept = self.streams.get(stream)
+        kept = self.streams[stream]
         return texts.EMPTY if kept is None else kept.parts()
 
 
@@ -43,9 +46,10 @@ class Output:
     def __init__(self, journal, readers, notify, on_parted):
         """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
-        self._pid = getpid()  # a trace function may print in the child of a fork before `become_forked_child` is called
+        self._is_here = system.mark_process()  # [0] is 0 in the child of a fork: it may print before `become_forked_child` is called
         self._journal = journal
-        self._append = journal.append
+        self._append, self._extend = journal.append, journal.extend
+        self._run = None  # the HeadTail of which the newest text is in the newest record of the journal
         self._notify = notify
         self._lock = RLock()  # whoever holds it may be in the midst of a write: see _put_off
         self._pipes = Pipes(readers)
@@ -98,13 +102,15 @@ class Output:
 
     def write(self, stream, text):
         """Text from a Python stream; what the pipes hold already goes before it."""
-        data = text.encode('utf-8', 'backslashreplace')
-        if getpid() != self._pid:
+        data = _encode(text, 'utf-8', 'backslashreplace')
+        if not self._is_here[0]:
             return _write_all(stream, data)
-        if self._lock._is_owned():
+        lock = self._lock
+        if lock._is_owned():
             return self._put_off(stream, data)
-        with self._lock:
-            if text != '\n':  # the second write of a print(): nothing is to come between
+        try:
+            lock.acquire()  # in here, and not with `with`, which takes twice as long: what is raised behind it must not leave it locked
+            if data != b'\n':  # the second write of a print(): nothing is to come between
                 try:
                     ready = self._try_poll(0)
                 except OSError:
@@ -115,10 +121,12 @@ class Output:
             self._put(stream, data, True, self._cell if execution is None else execution.output)
             if self._late_size:
                 self._put_late()
+        finally:
+            lock.release()
 
     def write_bytes(self, stream, data):
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
-        if getpid() != self._pid:
+        if not self._is_here[0]:
             return _write_all(stream, data)
         if self._lock._is_owned():
             return self._put_off(stream, data.decode('utf-8', 'replace').encode())
@@ -274,31 +282,58 @@ class Output:
         size = len(data)
         if not size:
             return
+        run, self._run = self._run, None  # a trace function may raise in here: then no text goes on from this one
         cell = cell or self._cell
         offset = cell.size
         cell.size = end = offset + size
         counted = cell.counted
-        counted[stream] += size
-        kept = cell.streams.get(stream)
+        counted[stream] = count = counted[stream] + size
+        kept = cell.streams[stream]
         if kept is None:
             kept = cell.streams[stream] = texts.HeadTail()
         kept.add(data)
-        if end > cell.limit:
-            if offset >= cell.limit:
-                # Only counted; the newest stays in the ring, as the last words of a kernel that dies.
-                newest = texts.boundary(data, max(0, size - _RECORD + 4))
-                self._journal.append_evidence(stream, cell.label, offset + newest, data[newest:], counted)
-                return
-            data = data[:texts.boundary(data, cell.limit - offset)]
-            size = len(data)
-        if size > _RECORD:
-            self._put_in_pieces(cell, stream, offset, data, may_wait)
-        elif not self._append(stream, cell.label, offset, data, counted, may_wait and self.is_attached):
-            self._wait_for_room(size + 1024)
-            self._append(stream, cell.label, offset, data, counted)
+        if kept is run and size <= self._journal.room and end <= cell.mark:
+            self._extend(stream, data, count)
+            self._run = run
+        else:
+            self._put_record(cell, stream, offset, data, may_wait)
         if not self._announced:
             self._announced = True
             self._notify()
+
+    def _put_record(self, cell, stream, offset, data, may_wait):
+        """Text that does not simply go on from the text before it."""
+        end = cell.size
+        if end > cell.mark:
+            data = self._pass_mark(cell, stream, offset, data)
+        size = len(data)
+        if not size:
+            return
+        if size > _RECORD:
+            self._put_in_pieces(cell, stream, offset, data, may_wait)
+        elif not self._append(stream, cell.label, offset, data, cell.counted, may_wait and self.is_attached):
+            self._wait_for_room(size + 1024)
+            self._append(stream, cell.label, offset, data, cell.counted)
+        # Unless another thread has written more of it while this one waited.
+        self._run = cell.streams[stream] if cell.size == offset + size else None
+
+    def _pass_mark(self, cell, stream, offset, data):
+        """Joins what was kept now and then; what of the text is below the limit of its cell."""
+        end, limit = cell.size, cell.limit
+        if end > cell.settle_at:
+            cell.settle_at = end + limits.UNSETTLED
+            for kept in cell.streams:
+                if kept is not None:
+                    kept.settle()
+        cell.mark = min(cell.settle_at, limit)
+        if end <= limit:
+            return data
+        if offset < limit:
+            return data[:texts.boundary(data, limit - offset)]
+        # Only counted; the newest stays in the ring, as the last words of a kernel that dies.
+        newest = texts.boundary(data, max(0, len(data) - _RECORD + 4))
+        self._journal.append_evidence(stream, cell.label, offset + newest, data[newest:], cell.counted)
+        return b''
 
     def _put_in_pieces(self, cell, stream, offset, data, may_wait):
         at = 0
@@ -335,6 +370,7 @@ class Output:
                 return
 
     def become_forked_child(self):
+        self._is_here = b'\0'
         self._lock = RLock()
         self.forked = True
 

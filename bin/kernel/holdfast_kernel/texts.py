@@ -41,14 +41,21 @@ EMPTY = {'head': '', 'tail': '', 'bytes': 0}  # of a stream that nothing was wri
 class HeadTail:
     """The first 48 KiB and the last 16 KiB of a text that is only added to, and its exact size."""
 
+    __slots__ = ('add', '_unsettled', '_size', '_head', '_rest')
+
     def __init__(self):
-        self.size = 0
+        self._unsettled = []  # what was added since it was settled last
+        self.add = self._unsettled.append  # bytes; this is on the way of each print. Who adds much settles now and then
+        self._size = 0  # of what is settled
         self._head = bytearray()  # at most HEAD bytes
         self._rest = bytearray()  # the newest of what did not fit into the head: all of it, or at least TAIL bytes
 
-    def add(self, data):
-        before = self.size
-        self.size = before + len(data)
+    def settle(self):
+        """Joins what was added."""
+        data = b''.join(self._unsettled)
+        self._unsettled.clear()
+        before = self._size
+        self._size = before + len(data)
         if before < _HEAD:
             room = _HEAD - before
             self._head += data[:room]
@@ -57,7 +64,7 @@ class HeadTail:
             data = data[room:]
         if len(data) > _TAIL:
             # One byte more than wanted keeps "all of it" and "cut" apart: see parts().
-            self._rest[:] = data[-_TAIL - 1:] if self.size > _HEAD + _TAIL else data
+            self._rest[:] = data[-_TAIL - 1:] if self._size > _HEAD + _TAIL else data
             return
         rest = self._rest
         rest += data
@@ -66,13 +73,14 @@ class HeadTail:
 
     def parts(self):
         """{head, tail, bytes} as `done` has them."""
-        if self.size <= _HEAD + _TAIL:
-            return {'head': (self._head + self._rest).decode('utf-8', 'replace'), 'tail': '', 'bytes': self.size}
+        self.settle()
+        if self._size <= _HEAD + _TAIL:
+            return {'head': (self._head + self._rest).decode('utf-8', 'replace'), 'tail': '', 'bytes': self._size}
         # A character that the cut splits is left out on both sides.
         head = self._head[:_whole_end(self._head)]
         tail = self._rest[-_TAIL:]
         tail = tail[boundary_after(tail, 0):]
-        return {'head': head.decode('utf-8', 'replace'), 'tail': tail.decode('utf-8', 'replace'), 'bytes': self.size}
+        return {'head': head.decode('utf-8', 'replace'), 'tail': tail.decode('utf-8', 'replace'), 'bytes': self._size}
 
 
 def _whole_end(data):
