@@ -187,6 +187,33 @@ class CloningTest(NurseryTest):
         self.wait_until(lambda: len(self.processes_of_nursery()) == 1, 'nothing is left of it')
         self.assertEqual(self.kernel.run('forks')['value'], '[]')
 
+    def test_what_a_cell_registered_for_forks_and_hangs_fails_the_fork_alone(self):
+        for when in ('before', 'after_in_parent'):
+            kernel = self.spawn('k-%s' % when)
+            kernel.run('import functools, os, time\nkept = 41\nos.register_at_fork(%s=functools.partial(time.sleep, 60))' % when)
+            began = time.monotonic()
+
+            error = self.ask('k-of-%s' % when, kernel)['error']
+
+            self.assertLess(time.monotonic() - began, 6)
+            self.assertIn('cannot fork', error['message'])
+            self.assertIn('os.register_at_fork', error['message'])
+            self.assertEqual(kernel.run('kept + 1')['value'], '42')
+
+    def test_what_a_cell_registered_for_forks_is_called_in_the_fork_of_a_session(self):
+        self.kernel.run('import os\nseen = []\nos.register_at_fork(before=lambda: seen.append("before"), after_in_child=lambda: seen.append("child"))')
+
+        clone, _answer = self.fork()
+
+        self.assertEqual(clone.run('seen[:2], seen[-1]')['value'], "(['before', 'child'], 'child')")
+
+    def test_the_children_in_which_values_are_looked_at_call_nothing_of_it(self):
+        self.kernel.run('import os, time\nx = 1\nos.register_at_fork(before=lambda: time.sleep(60), after_in_child=lambda: os._exit(9))')
+
+        names = [row['name'] for row in self.kernel.ask('variables', timeout=5)['rows']]
+
+        self.assertIn('x', names)
+
     def processes_of_nursery(self):
         with open('/proc/%d/task/%d/children' % (self.nursery_pid, self.nursery_pid)) as file:
             return file.read().split()
@@ -204,8 +231,10 @@ class CloningTest(NurseryTest):
         os.kill(self.nursery_pid, signal.SIGKILL)
         self.wait_until(lambda: not self.is_alive(self.nursery_pid), 'the nursery is dead')
 
-        self.assertIn('cannot fork', self.ask()['error']['message'])
+        message = self.ask()['error']['message']
 
+        self.assertIn('cannot fork: NotAdopted: its nursery, which would keep the fork, does not answer', message)
+        self.assertIn('kernel.stop saves the namespace, and a saved one can be forked', message)
         self.assertEqual(self.kernel.run('1+1')['value'], '2')
 
     def test_a_stranger_is_not_adopted(self):

@@ -4,6 +4,7 @@ import ast
 import os
 import select
 import signal
+import sys
 import unittest
 from unittest import mock
 
@@ -104,6 +105,16 @@ class RaisingTest(NurseryTest):
         self.assertEqual(self.kernel.run('signal.getsignal(signal.SIGALRM) is signal.SIG_IGN')['value'], 'True')
 
 
+class InterruptHandlerTest(NurseryTest):
+    def test_a_cell_that_sets_the_default_one_is_ended_at_its_deadline_and_the_kernel_lives(self):
+        kernel = self.spawn()
+
+        done = kernel.run('import signal, time\nkept = 41\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\ntime.sleep(60)', timeout_ms=300)
+
+        self.assertEqual(done['status'], 'timeout', done)
+        self.assertEqual(kernel.run('kept + 1')['value'], '42')
+
+
 class LeftTracingTest(NurseryTest):
     """Trace and profile functions that outlive their cell."""
 
@@ -169,6 +180,91 @@ class LeftTracingTest(NurseryTest):
         done = self.kernel.run('profiler.disable()\nany(getattr(entry.code, "co_name", "") == "called" for entry in profiler.getstats())')
 
         self.assertEqual(done['value'], 'True', done)
+
+
+class LostStepTest(NurseryTest):
+    """What tells the event loop what comes next may be lost: a trace function raises there, or a cell has broken the loop."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+        self.kernel.run('import asyncio, sys\nkept = 41')
+
+    def test_a_cell_whose_next_step_is_never_planned_ends_with_its_deadline_and_the_kernel_lives(self):
+        for name in ('settrace', 'setprofile'):
+            done = self.kernel.run('def limit(frame, *_):\n    if frame.f_code.co_name == "call_soon": raise ValueError("limit")\n'
+                                   'sys.%s(limit)\ntry: await asyncio.sleep(0.01)\nfinally: print("left")' % name, timeout_ms=300)
+
+            self.assertEqual((done['status'], done.get('kernel_ended')), ('timeout', None), done)
+            self.assertEqual(self.kernel.connection.output(done['cell']).splitlines()[-1], 'left')
+            self.assertEqual(self.kernel.run('await asyncio.sleep(0.01, kept + 1)')['value'], '42')
+
+    def test_one_that_waits_for_a_task_that_does_not_end_is_ended_without_it(self):
+        done = self.kernel.run('async def stay():\n    while True:\n        try: await asyncio.sleep(60)\n        except BaseException: pass\n'
+                               'await asyncio.create_task(stay())', timeout_ms=300)
+
+        self.assertEqual((done['status'], done.get('kernel_ended')), ('timeout', None), done)
+        self.assertEqual(self.kernel.run('await asyncio.sleep(0.01, kept + 1)')['value'], '42')
+
+    def test_one_whose_loop_says_that_it_is_closed_has_its_result(self):
+        done = self.kernel.run('await asyncio.sleep(0)\nasyncio.get_running_loop()._closed = True\nawait asyncio.sleep(0.01)')
+
+        self.assertEqual((done['status'], done['error']['message']), ('error', 'Event loop is closed'))
+        self.assertEqual(self.kernel.run('await asyncio.sleep(0.01, kept + 1)')['value'], '42')
+
+    def test_one_that_has_ended_is_not_held_by_a_task_that_computes(self):
+        done = self.kernel.run('import time\nasync def hold():\n    await asyncio.sleep(0.01)\n    time.sleep(60)\n'
+                               'held = asyncio.create_task(hold())\nawait asyncio.sleep(0.01)')
+
+        self.assertEqual(done['status'], 'ok', done)
+        self.assertEqual(self.kernel.run('kept + 1')['value'], '42')
+
+
+@unittest.skipUnless(hasattr(sys, 'monitoring'), 'Python 3.12 has it first')
+class MonitoringTest(NurseryTest):
+    """Callbacks of sys.monitoring and functions for all threads meet every thread: not what the kernel does on any of them."""
+
+    MONITOR = ('import sys\nkept = 41\nmonitoring = sys.monitoring\nmonitoring.use_tool_id(3, "mine")\n'
+               'def watch(*_):\n    %s\nmonitoring.register_callback(3, monitoring.events.%s, watch)\n'
+               'monitoring.set_events(3, monitoring.events.%s)\n')
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn()
+
+    def test_a_callback_that_raises_is_an_error_of_the_cell_that_it_meets_and_is_taken_away(self):
+        for event in ('PY_START', 'LINE', 'PY_RETURN', 'CALL'):
+            self.kernel.run('import sys\nsys.monitoring.free_tool_id(3)')
+            self.kernel.run(self.MONITOR % ('raise ValueError("seen")', event, event))
+            self.kernel.run('def called(): pass\ncalled()')
+
+            self.assertEqual(self.kernel.run('import time\ntime.sleep(0.02)\nprint(1)\nkept + 1')['value'], '42', event)
+
+    def test_a_callback_that_prints_goes_on_with_the_next_cell(self):
+        self.kernel.run(self.MONITOR % ('print("seen")', 'PY_START', 'PY_START'))
+
+        done = self.kernel.run('import time\ntime.sleep(0.02)\n(lambda: 0)()\nkept + 1', timeout_ms=5000)
+
+        self.assertEqual(done['value'], '42', done)
+        self.assertEqual(self.kernel.connection.output(done['cell']), 'seen\n' * 3)  # statements, the function, the expression
+
+    def test_one_that_hangs_ends_with_the_deadline_of_the_cell_that_it_meets(self):
+        self.kernel.run(self.MONITOR % ('while True: pass', 'PY_START', 'PY_START'))
+
+        self.assertEqual(self.kernel.run('(lambda: 0)()', timeout_ms=300)['status'], 'timeout')
+        self.assertEqual(self.kernel.run('kept + 1')['value'], '42')
+
+    def test_a_cell_gets_back_the_callback_that_it_registered(self):
+        done = self.kernel.run(self.MONITOR % ('pass', 'LINE', 'LINE') + 'monitoring.register_callback(3, monitoring.events.LINE, None) is watch')
+
+        self.assertEqual(done['value'], 'True', done)
+
+    def test_functions_that_are_set_for_all_threads_do_not_meet_the_kernel_s(self):
+        for name in ('settrace_all_threads', 'setprofile_all_threads'):
+            done = self.kernel.run('import sys, threading, time\nkept = 41\ndef fail(*_): raise ValueError("seen")\nthreading.%s(fail)\ntime.sleep(0.02)' % name)
+
+            self.assertIn(done['status'], ('ok', 'error'))
+            self.assertEqual(self.kernel.run('import time\ntime.sleep(0.02)\nkept + 1')['value'], '42', name)
 
 
 class AuditHookTest(NurseryTest):

@@ -158,6 +158,18 @@ class LateOutputTest(NurseryTest):
         self.run_ok('os.close(saved)')
         self.assertEqual(self.run_ok('os.write(1, b"again\\n")')['stdout']['head'], 'again\n')
 
+    def test_where_a_cell_has_left_its_descriptors_pointing_elsewhere_the_next_one_has_its_output(self):
+        for left in ('os.dup2(os.open("/dev/null", os.O_WRONLY), 1); os.dup2(1, 2)', 'saved = os.dup(1); os.dup2(os.open("/dev/null", os.O_WRONLY), 1)',
+                     'os.close(1); os.close(2)', 'os.dup2(1, 2)'):
+            first = self.kernel.execute('import os, subprocess\n' + left)
+            cells = [self.kernel.execute('os.write(1, b"out "); subprocess.run("echo child", shell=True)\nos.write(2, b"err ")') for _ in range(2)]
+
+            for cell in [first] + cells:
+                done = self.kernel.connection.wait_for('done', cell=cell)
+                self.assertEqual(done['status'], 'ok', done)
+            for cell in cells:
+                self.assertEqual(self.kernel.connection.output(cell), 'out child\nerr ', left)
+
     def test_cells_that_leave_no_process_keep_their_pipes(self):
         look = 'import os\nos.readlink("/proc/self/fd/1"), os.readlink("/proc/self/fd/2")'
         before = self.run_ok(look)['value']

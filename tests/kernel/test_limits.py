@@ -49,5 +49,15 @@ class DescriptorLimitTest(NurseryTest):
         self.assertEqual((done['value'], self.kernel.connection.output(done['cell'])), ('0', 'started\n'))
 
 
+class SwitchIntervalTest(NurseryTest):
+    def test_however_long_it_is_set_a_cell_that_computes_is_interrupted_at_its_deadline(self):
+        kernel = self.spawn()
+
+        done = kernel.run('import sys\nkept = 41\nsys.setswitchinterval(1000)\nwhile True: pass', timeout_ms=300, timeout=8)
+
+        self.assertEqual(done['status'], 'timeout', done)
+        self.assertEqual(kernel.run('kept + 1')['value'], '42')
+
+
 if __name__ == '__main__':
     unittest.main()

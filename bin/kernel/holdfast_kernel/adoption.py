@@ -28,7 +28,8 @@ def ask(spec, between):
     try:
         answer = exchange(spec, message, limits.CLONE_SECONDS)
     except OSError as error:
-        raise NotAdopted('the nursery does not answer: %s' % error)
+        raise NotAdopted('its nursery, which would keep the fork, does not answer: %s; kernel.stop saves the namespace, and a saved one '
+                         'can be forked' % error)
     if answer['type'] != 'adopted':
         raise NotAdopted('the nursery answers %s: %s' % (answer['type'], answer.get('message')))
 

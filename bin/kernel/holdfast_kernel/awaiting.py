@@ -41,7 +41,21 @@ class Steps(Coroutine):
 
     def _step(self, function, *arguments):
         current.set(self._execution)
+        self._execution.has_stepped = True
         return function(*arguments)
+
+    def force(self):
+        """Cancels the coroutine past its task, which may be lost; from now on that finds it ended. Whether it has."""
+        try:
+            self.throw(asyncio.CancelledError())
+        except StopIteration:
+            self._run = _stop_iteration
+            return True
+        return False
+
+
+def _stop_iteration(*_):
+    raise StopIteration
 
 
 class Awaiting:
@@ -81,7 +95,7 @@ class Awaiting:
         self.is_running = True
         stops = 0
         try:
-            while (task is None or not task.done()) and not is_wanted():
+            while (task is None or execution.outcome is None and not task.done()) and not is_wanted():
                 try:
                     _turn(loop)
                 except KeyboardInterrupt:
@@ -134,6 +148,28 @@ class Awaiting:
     def _stop(self, loop):
         self._is_stopping = False
         loop.stop()
+
+    @staticmethod
+    def halt(execution):
+        """Ends the run() of a task that has ended without that the loop was told: what tells it was lost. From the link thread."""
+        loop = execution.task.get_loop()
+        loop._stopping = True
+        loop._write_to_self()
+
+    def force(self, execution):
+        """The task was cancelled, and nothing came of it: from the link thread."""
+        try:
+            _call_soon_threadsafe(execution.task.get_loop(), self._force, execution)
+        except Exception:
+            pass  # a loop that a cell has broken
+
+    def _force(self, execution):
+        """A task whose next step is lost (a trace function raised where the loop was about to plan it) can't be cancelled; nor can one that
+        waits for another which does not end. One that takes steps is left alone: it does not want to end."""
+        task = execution.task
+        if not task.done() and not execution.has_stepped and task.get_coro().force():
+            task._log_destroy_pending = False
+            self.leave()
 
     def become_forked_child(self):
         """In a child of a fork in a cell: what runs goes on, all else that waits on the loop is the parent's alone, as is its selector."""

@@ -138,6 +138,7 @@ class Runner:
             outcome = self._ended(await _execute_awaiting(statements, expression, self._namespace))
         except BaseException as error:
             outcome = self._failed(execution, error, tracebacks.traceback_of(error))
+        tracing.suspend()  # what tells the loop of the end is the kernel's
         execution.outcome = outcome
 
     def _ended(self, value):

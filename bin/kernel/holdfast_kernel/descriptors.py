@@ -31,6 +31,14 @@ class Descriptors:
                 raise
             self._rebuild(link, thread)
 
+    def put_streams_right(self):
+        """Before a cell: what it writes to descriptors 1 and 2 is not lost to where an earlier one has left them to point."""
+        for stream in self._output.misled():
+            try:
+                self._renew_pipe(stream)
+            except OSError:
+                pass  # no descriptors are left: the check after the cell says so, if it is so still
+
     def _rebuild(self, link, thread):
         """Oldest need first: each step may use what the ones before it restored."""
         if system.identity(0) is None:

@@ -13,7 +13,7 @@ current = ContextVar('holdfast_cell', default=None)  # the Execution whose code 
 
 class Execution:
     __slots__ = ('cell', 'generation', 'code', 'timeout', 'output_limit', 'background_after', 'leaves', 'started_at', 'began', 'deadline', 'kill_at',
-                 'requested', 'delivered', 'cancels', 'task', 'outcome', 'output', 'display_count', 'is_done', 'request')
+                 'requested', 'delivered', 'cancels', 'has_stepped', 'is_forced', 'task', 'outcome', 'output', 'display_count', 'is_done', 'request')
 
     def __init__(self, message):
         get = message.get
@@ -36,6 +36,8 @@ class Execution:
         self.requested = None  # 'interrupt' or 'timeout', once one was asked for
         self.delivered = False  # KeyboardInterrupt was raised in it, or its task was cancelled
         self.cancels = 0  # how often the loop was asked to cancel its task
+        self.has_stepped = False  # its task has taken a step since it was cancelled
+        self.is_forced = False  # its coroutine was to be cancelled without its task
         self.task = None  # its asyncio task, if it awaits
         self.outcome = None  # how its task ended
         self.output = None  # what is counted of its output
@@ -48,8 +50,9 @@ class Execution:
         return self.requested is not None and not self.delivered
 
 
-def of_request(request, now, seconds):
-    """A request as what holds the main thread: interrupted like a cell after that many seconds."""
+def of_request(request, now):
+    """A request as what holds the main thread: interrupted like a cell after REQUEST_SECONDS, or sooner."""
+    seconds = limits.FORK_SECONDS if request.message.get('what') == 'fork' else limits.REQUEST_SECONDS
     stand_in = Execution({'cell': 'request ' + request.id, 'generation': 0, 'code': ''})
     stand_in.request = request
     stand_in.began = now

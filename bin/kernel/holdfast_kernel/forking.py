@@ -14,7 +14,7 @@ from os import _exit, close, dup2, fork, getpid, pipe, read, waitpid, write  # b
 from time import monotonic
 from warnings import catch_warnings, simplefilter
 
-from . import limits, processes, system
+from . import handlers, limits, processes, system
 
 _REPORT = struct.Struct('>?I')  # whether the next item is done, length of the result or of the reason
 
@@ -23,11 +23,16 @@ class Skip(Exception):
     """An item that cannot be done; the text says why."""
 
 
-def fork_child():
-    """os.fork() without the notice of Python 3.12 about threads, whatever filters a cell has set."""
-    with catch_warnings():
-        simplefilter('ignore')
-        return fork()
+def fork_child(is_own=True):
+    """os.fork() without the notice of Python 3.12 about threads, whatever filters a cell has set. `is_own`: nothing that cells have
+    registered for forks is called."""
+    handlers.is_own_fork = is_own
+    try:
+        with catch_warnings():
+            simplefilter('ignore')
+            return fork()
+    finally:
+        handlers.is_own_fork = False
 
 
 def each(count, work, done, item_seconds, seconds):

@@ -1,4 +1,4 @@
-"""Signal handlers and audit hooks that cells set, kept from harming the kernel.
+"""Signal handlers, audit hooks, functions at forks and the switch interval that cells set, kept from harming the kernel.
 
 Such a handler runs wherever the main thread is. If that is the kernel's own code, an exception of the handler would end the kernel; it is
 raised where that code returns to the cell instead (`Interrupts.leave_kernel`), and goes to kernel.log where no cell runs. A cell sees
@@ -6,16 +6,22 @@ raised where that code returns to the cell instead (`Interrupts.leave_kernel`), 
 
 An audit hook can never be taken away again, and by raising forbids what it hears of. It does not hear of what the kernel does by
 itself: compiling the next cell would be forbidden too. Hooks that C code sets hear of all.
+
+What is registered for forks is not called for the children in which values are looked at and saved (forking.py): one that hangs would
+cost each of them. For the fork of a session it is, and is interrupted if it takes too long.
 """
 
 import functools
 import sys
+from _signal import SIG_DFL, SIGINT
 from _thread import get_ident
 from sys import _getframe as getframe  # bound here: a cell may replace that of the module
 
-from .interrupts import is_called_by_kernel, is_in_kernel
+from . import limits
+from .interrupts import door, is_called_by_kernel, is_in_kernel
 
 _present = None  # the Interrupts of this kernel
+is_own_fork = False  # while this process forks a child of the kernel's own
 
 
 def install():
@@ -25,6 +31,8 @@ def install():
 
     @functools.wraps(set_handler)
     def guarding(signalnum, handler):
+        if signalnum == SIGINT and handler == SIG_DFL and _present is not None and not _present.forked:
+            handler = _present.handle  # by default an interrupt, and each deadline, would end the kernel
         return _own(set_handler(signalnum, _Guarded(handler) if callable(handler) else handler))
 
     @functools.wraps(get_handler)
@@ -34,6 +42,9 @@ def install():
     shared.signal = guarding
     shared.getsignal = unguarding
     sys.addaudithook = _guarding_hooks(sys.addaudithook)
+    sys.setswitchinterval = _bounding(sys.setswitchinterval)
+    shared = sys.modules['os']
+    shared.register_at_fork = _guarding_forks(shared.register_at_fork)
 
 
 def use(interrupts, log):
@@ -81,6 +92,32 @@ def _guarding_hooks(add_hook):
         return add_hook(hear)
 
     return addaudithook
+
+
+def _guarding_forks(register):
+    @functools.wraps(register)
+    def register_at_fork(**functions):
+        return register(**{when: _at_forks_of_cells(one) if callable(one) else one for when, one in functions.items()})
+
+    return register_at_fork
+
+
+def _at_forks_of_cells(function):
+    @door
+    def call():
+        if not is_own_fork:
+            function()
+
+    return call
+
+
+def _bounding(set_interval):
+    """With a long interval a cell that computes would keep its deadline's thread from running."""
+    @functools.wraps(set_interval)
+    def setswitchinterval(interval):
+        set_interval(min(interval, limits.SWITCH_INTERVAL))
+
+    return setswitchinterval
 
 
 def _own(handler):

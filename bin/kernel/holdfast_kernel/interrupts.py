@@ -166,6 +166,7 @@ def _cancel_soon(execution):
 
 def _cancel_now(execution):
     execution.delivered = True
+    execution.has_stepped = False
     execution.task.cancel()
 
 
@@ -176,6 +177,8 @@ def is_in_kernel(frame):
 
 def is_called_by_kernel(frame):
     """Whether the kernel is at work there, be it by way of others: no code of a cell's called for it."""
+    if frame.f_globals.get('__name__', '').startswith(PACKAGE):
+        return True
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(CELL_PREFIX) or code in _turns:

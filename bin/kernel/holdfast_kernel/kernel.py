@@ -103,6 +103,7 @@ class Kernel:
         self._executing = execution
         execution.started_at = _milliseconds()
         self._delivery.push('started', frames.started_payload(execution.cell, execution.generation, execution.started_at))
+        self._descriptors.put_streams_right()
         execution.output = self._output.begin(execution.cell, execution.output_limit)
         self._streams.install()
         interrupts = self._interrupts
@@ -141,7 +142,7 @@ class Kernel:
 
     def _outcome_of(self, request):
         """In a cell's place: interrupted at its deadline, the link served meanwhile, the kernel ended if that does not help."""
-        self._executing = stand_in = of_request(request, monotonic(), limits.REQUEST_SECONDS)
+        self._executing = stand_in = of_request(request, monotonic())
         self._interrupts.install()
         self._interrupts.begin(stand_in)
         self._thread.lend()
@@ -294,8 +295,8 @@ class Kernel:
 
     def _end_with_cell(self, execution):
         """The cell goes on in spite of its interrupt: its result is written, then the kernel kills itself."""
-        outcome = Outcome.killed(execution.requested, self._watch.grace, execution is self._executing)
-        self._log.write('cell-killed %s' % outcome.error['message'])
+        outcome = execution.outcome or Outcome.killed(execution.requested, self._watch.grace, execution is self._executing)
+        self._log.write('cell-killed %s' % (outcome.error or {}).get('message', 'the event loop did not end with its cell'))
         if execution.request is not None:
             self.requests.refuse(execution.request.id, 'failed', outcome.error['message'])
         else:

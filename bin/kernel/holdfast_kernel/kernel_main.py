@@ -10,7 +10,7 @@ import time
 import types
 
 from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, host_tools, import_hooks, inspecting,
-               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels, unawaited)
+               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels, tracing, unawaited)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -33,6 +33,7 @@ inspecting.install()
 thread_labels.install()
 unawaited.install()
 handlers.install()
+tracing.install()
 import_hooks.after_import('multiprocessing.reduction', by_value.install)
 import_hooks.after_import('matplotlib.pyplot', figures.on_pyplot)
 import_hooks.after_import('IPython.display', lambda module: setattr(module, 'display', builtins.display))

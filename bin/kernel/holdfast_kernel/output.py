@@ -251,6 +251,13 @@ class Output:
         """Whether the stream's pipe is read, and is the newest cell's."""
         return self._pipes.is_whole(stream)
 
+    def misled(self):
+        """The streams whose descriptor a cell has left to write elsewhere, if that cannot be put right here."""
+        if self._pipes.are_led():
+            return ()
+        with self._lock:
+            return self._pipes.misled()
+
     def pipe_fds(self):
         return list(self._pipes.by_fd)
 

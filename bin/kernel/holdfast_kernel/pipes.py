@@ -7,7 +7,7 @@ cell gets others (`part`). Collaborators: Output, which reads and locks; Offspri
 import os
 import select
 
-from os import close, dup2, pipe, waitid  # bound here, as below: a cell may replace those of the module
+from os import close, dup2, fstat, pipe, waitid  # bound here, as below: a cell may replace those of the module
 from resource import RUSAGE_CHILDREN, getrusage
 
 from . import limits, polling, processes, system
@@ -126,6 +126,23 @@ class Pipes:
         one = self._present[stream]
         return self.by_fd.get(one.fd) is one and system.identity(one.fd) == one.identity
 
+    def are_led(self):
+        """Whether descriptors 1 and 2 write to the present pipes, each to its own."""
+        try:
+            return fstat(1)[1:3] == self._present[1].identity and fstat(2)[1:3] == self._present[2].identity
+        except OSError:
+            return False
+
+    def misled(self):
+        """Those of descriptors 1 and 2 that write to none of the present pipes, and cannot be made to again here."""
+        left = []
+        for number in _NUMBERS:
+            found = system.identity(number)
+            if found != self._present[number].identity and not any(found == one.identity for one in self._present.values()):
+                if not self.is_whole(number) or not self._take_again(self._present[number], (number,)):
+                    left.append(number)
+        return left
+
     def may_be_shared(self):
         """Whether children have come to be since this was asked last."""
         return self._offspring.is_new()
@@ -175,7 +192,10 @@ class Pipes:
             return False
         for number in numbers:
             dup2(writer, number)
-        close(writer)
+        if writer in numbers:  # it was closed
+            os.set_inheritable(writer, True)
+        else:
+            close(writer)
         return True
 
     @staticmethod

@@ -7,18 +7,24 @@ from . import limits
 
 
 class Watch:
-    __slots__ = ('_interrupts', '_awaiting', 'grace')
+    __slots__ = ('_interrupts', '_awaiting', 'grace', '_ended', '_ended_at')
 
     def __init__(self, interrupts, awaiting, grace):
         self._interrupts = interrupts
         self._awaiting = awaiting
         self.grace = grace  # seconds that an interrupted cell has to end
+        self._ended = None  # the Execution that was seen to have its outcome while the loop still turned for it
+        self._ended_at = 0.0  # when that was first seen, monotonic
 
     def look(self, now, executing):
         """(seconds until it must look again, the Execution that did not end or None). `executing`: holds the main thread, or None."""
         timeout = limits.BUSY_TICK
         for execution in [executing] + list(self._interrupts.background.values()):
-            if execution is None or execution.outcome is not None:
+            if execution is None:
+                continue
+            if execution.outcome is not None:
+                if execution is executing and self._is_unheard(execution, now):
+                    return 0, execution
                 continue
             if execution is executing and self._interrupts.foreground is not execution:
                 continue  # its code has ended just now
@@ -33,10 +39,27 @@ class Watch:
                 if now >= execution.kill_at:
                     return 0, execution
                 timeout = min(timeout, execution.kill_at - now)
+                if execution.delivered and execution.task is not None and not execution.is_forced:
+                    if now >= execution.kill_at - self.grace / 4:
+                        execution.is_forced = True
+                        self._awaiting.force(execution)
+                    else:
+                        timeout = min(timeout, execution.kill_at - self.grace / 4 - now)
             if not execution.delivered:
                 self._interrupts.retry()
                 timeout = min(timeout, limits.INTERRUPT_RETRY)
         return timeout, None
+
+    def _is_unheard(self, execution, now):
+        """Whether the loop goes on turning, past all patience, for a cell that has ended. It is told again before."""
+        if self._ended is not execution:
+            self._ended, self._ended_at = execution, now
+        elif self._awaiting.is_running and now >= self._ended_at + limits.BUSY_TICK:
+            self._awaiting.halt(execution)
+            if now >= self._ended_at + self.grace / 2:  # code of another task holds the loop
+                self._interrupts.retry()
+            return now >= self._ended_at + limits.BUSY_TICK + self.grace
+        return False
 
     def _make_due(self, execution, now):
         if execution.deadline is not None and now >= execution.deadline:
