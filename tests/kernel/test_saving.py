@@ -81,6 +81,26 @@ class SavingTest(NurseryTest):
         self.assertEqual(kernel.run('x.double, isinstance(x, B), isinstance(x, A), A.seen[0] is x, A.later, y, c[Colour.RED] is B, A.size')['value'],
                          "(8, True, True, True, {'k': 1}, Point(x=1, y=Point(x=2, y=None, tags=[]), tags=['t']), True, 10)")
 
+    def test_classes_that_functions_made_come_back_with_their_instances(self):
+        kernel = self.carry('rate = 2\ndef make(n):\n    class Made:\n        """of it"""\n        size = n\n        def get(self): return rate * self.v\n'
+                            '        @property\n        def double(self): return self.v * 2\n        @classmethod\n        def kind(cls): return cls\n'
+                            '        def up(self): return super().__hash__() is not None\n    return Made\n'
+                            'A, B = make(1), make(2)\na, b = A(), B()\na.v = 4\nmany = [b, a]\nclass Outer:\n    class Inner: pass\ninner, I = Outer.Inner(), Outer.Inner\n'
+                            'class C:\n    def which(self): return 1\nOld, old = C, C()\nclass C:\n    def which(self): return 2\nnew = C()')
+
+        self.assertEqual(kernel.run('rate = 3\na.get(), a.double, a.kind() is A, a.up(), type(b) is B, B.size, A.__doc__, many[0] is b, type(many[1]) is A')['value'],
+                         "(12, 8, True, True, True, 2, 'of it', True, True)")
+        self.assertEqual(kernel.run('type(inner) is I is Outer.Inner, type(old) is Old, old.which(), type(new) is C, new.which()')['value'], '(True, True, 1, True, 2)')
+
+    def test_a_class_that_cannot_be_made_again_is_skipped_with_its_instances(self):
+        answer = self.save('import threading\ndef make():\n    lock = threading.Lock()\n    class Made:\n        def get(self): return lock\n    return Made\n'
+                           'A = make()\na, many = A(), [A()]')
+
+        reasons = {row['name']: row['reason'] for row in answer['skipped']}
+        self.assertEqual(set(reasons), {'A', 'a', 'many'})
+        self.assertIn('lock', reasons['A'])
+        self.assertIn('it refers to A, which is not saved', reasons['a'])
+
     def test_functions_that_were_set_on_a_class_come_back(self):
         self.kernel.run('import dataclasses\nclass A:\n    def get(self): return 1\n    def keep(self): return super().__hash__() and 4\na = A()\n'
                         '@dataclasses.dataclass\nclass D:\n    n: int = 1')

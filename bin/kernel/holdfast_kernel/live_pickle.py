@@ -10,7 +10,7 @@ import pickle
 import sys
 import types
 
-from . import definitions, limits
+from . import definitions, limits, local_classes
 from .forking import Skip
 from .interrupts import CELL_PREFIX, door
 
@@ -67,7 +67,7 @@ class Pickler(pickle.Pickler):
             return _make_cell, (), content, None, None, _fill_cell
         if kind is types.ModuleType:
             return importlib.import_module, (module_name(value),)
-        return NotImplemented
+        return local_classes.reduced(value, self._namespace)
 
     def _function(self, value):
         if value.__globals__ is not self._namespace:

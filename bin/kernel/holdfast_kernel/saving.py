@@ -15,7 +15,7 @@ import zlib
 
 from time import time as wall_clock
 
-from . import definitions, forking, limits, live_pickle, namespace as names, state_file
+from . import definitions, forking, limits, live_pickle, local_classes, namespace as names, state_file
 from .forking import Skip
 from .requests import Refused
 
@@ -71,7 +71,7 @@ class _Saving:
         self._fd = fd
         self.items = names.users(namespace)  # the work on one more item ends the file
         self._named = {}  # id -> the first name of a value that others may refer to
-        self._first_names = [self._named.setdefault(id(value), name) if not _is_atom(value) else name for name, value in self.items]
+        self._first_names = [name if _is_atom(value, namespace) else self._named.setdefault(id(value), name) for name, value in self.items]
         self.at = 0  # behind the last whole record
         self._crc = 0  # of all bytes before `at`
         self._records = 0
@@ -128,7 +128,7 @@ class _Saving:
             except Exception as error:
                 return self._write_definition(name, value, error)
         if isinstance(value, type) and getattr(value, '__module__', None) == '__main__':
-            return self._write_definition(name, value, None)
+            return self._write_class(name, value)
         if getattr(value, '__module__', None) == '__main__' and type(getattr(value, '__name__', None)) is str:
             try:  # lru_cache, TypeVar and the like: they pickle as their own name
                 return self._write_definition(name, value, None)
@@ -142,6 +142,16 @@ class _Saving:
         except Exception as error:
             return self._write_foreign(name, value, error)
         return self._write([({'type': 'pickle', 'name': name}, body)], {name: pickler.references}, pickler.files)
+
+    def _write_class(self, name, value):
+        """By its statement; one that its own name does not mean, such as one that a function has made, by its content if that can be."""
+        if local_classes.is_found(value, self._namespace):
+            is_within = '.' in value.__qualname__  # another class, whose statement makes it: it goes by its name
+            return self._write_pickle(name, value) if is_within else self._write_definition(name, value, None)
+        try:
+            return self._write_pickle(name, value)
+        except Exception as error:
+            return self._write_definition(name, value, error)
 
     def _pickle(self, value, own_names):
         file = live_pickle.Bounded()
@@ -272,9 +282,9 @@ class _Saving:
         self.is_whole = report.get('is_whole', False)
 
 
-def _is_atom(value):
+def _is_atom(value, namespace):
     kind = type(value)  # not isinstance(): that may be the user's code, and this is no child
-    return kind in _ATOMS or issubclass(kind, type)
+    return kind in _ATOMS or issubclass(kind, type) and local_classes.is_found(value, namespace)
 
 
 def _circles(references):
