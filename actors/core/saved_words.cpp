@@ -55,6 +55,14 @@ std::string restored_details(link::namespace_told const& told) {
   return out.take();
 }
 
+std::optional<std::string> why_not_saved(std::string_view log_tail) {
+  constexpr std::string_view event = " namespace-not-saved ";
+  auto const at = log_tail.rfind(event);
+  if (at == std::string_view::npos) return {};
+  auto const why = log_tail.substr(at + event.size());
+  return std::string(why.substr(0, why.find('\n')));
+}
+
 std::string skipped_in(std::string const& details) {
   boost::json::error_code problem;
   auto const read = boost::json::parse(details, problem);

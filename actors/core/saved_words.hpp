@@ -1,7 +1,9 @@
 // What a session is told of its saved namespace: texts and details of notices. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "actors/link/state_answers.hpp"
 
@@ -11,6 +13,9 @@ namespace holdfast::core {
 std::string restored_in_words(link::namespace_told const& told);
 /// The details of that notice as JSON text; long lists are cut.
 std::string restored_details(link::namespace_told const& told);
+
+/// Why a kernel that ended by itself did not save its namespace, by the end of its log; nothing if it says nothing of that.
+std::optional<std::string> why_not_saved(std::string_view log_tail);
 
 /// The list `skipped` in the details of a notice, as JSON text.
 std::string skipped_in(std::string const& details);

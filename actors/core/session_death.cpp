@@ -5,6 +5,7 @@
 #include "actors/core/job_view.hpp"
 #include "actors/core/outcome.hpp"
 #include "actors/core/result_lines.hpp"
+#include "actors/core/saved_words.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -139,7 +140,9 @@ storage::cell_record session_state::settled(slot const& at, live_cell& cell, ker
   known.spool_readable = told.left.spool_readable;
   known.requeues = cell.row.requeues;
   auto row = cell.row;
-  if (cell.ending == cell_ending::none && fate_of(known) == fate::requeue) {
+  // The time of one that has not started has not begun to run: its kernel was silent before.
+  auto const is_undisturbed = cell.ending == cell_ending::none || cell.ending == cell_ending::timeout;
+  if (is_undisturbed && fate_of(known) == fate::requeue) {
     row.kernel = {};
     row.generation = 0;
     ++row.requeues;
@@ -240,10 +243,13 @@ void session_state::on_dead(kernel_dead told) {
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   auto const is_saved = at.saved.row && at.saved.row->kernel == told.kernel;  // nothing is lost then
-  if (!ordered && !closing && !is_saved) {
+  // One that was ended at a cell's deadline is told with the result of that cell, unless it had not started there.
+  auto const is_untold = !ordered || (*ordered == end_reason::deadline && !is_final);
+  if (is_untold && !closing && !is_saved) {
     std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
     for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
     if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);
+    if (auto const why = why_not_saved(death.log_tail)) text += "; its namespace was not saved: " + *why;
     notice = make_notice("restarted", std::move(text), lost, fallen);
     unit.push_back(storage::put_notice{*notice});
   }
@@ -266,6 +272,7 @@ void session_state::on_dead(kernel_dead told) {
     } else if (auto* cell = find(row.number)) {
       cell->row = std::move(row);
       cell->sent = false;
+      cell->ending = cell_ending::none;
       cell->overdue.reset();
     }
   }

@@ -42,3 +42,10 @@ TEST_CASE("the skipped of a notice are found in its details, whatever those are"
   CHECK(skipped_in("") == "[]");
   CHECK(skipped_in(R"({"skipped":7})") == "[]");
 }
+
+TEST_CASE("a kernel that could not save its namespace at the end of its grace says why in its log") {
+  CHECK(!why_not_saved("2026-01-01T00:00:00.000Z kernel-ended nothing attached for 1000 ms\n"));
+  CHECK(why_not_saved("2026-01-01T00:00:00.000Z namespace-not-saved cannot save to /h/state/1: No space left on device\n"
+                      "2026-01-01T00:00:00.001Z kernel-ended nothing attached for 1000 ms\n") ==
+        "cannot save to /h/state/1: No space left on device");
+}

@@ -2,6 +2,7 @@
 
 import unittest
 
+from holdfast_test import processes
 from holdfast_test.cases import DaemonCase
 from holdfast_test.client import RpcError
 from holdfast_test.daemon import DaemonEnded
@@ -103,6 +104,28 @@ class FullDiskTest(DaemonCase):
         self.assertEqual({**again, "replayed": None}, {**result, "replayed": None})
         self.assert_ok(self.daemon.run("x"), "2")
         self.assertEqual(self.ran(), 1)
+
+    def test_a_kernel_that_ends_at_its_grace_over_a_full_disk_has_its_cause_told(self):
+        self.daemon = self.make_daemon({"HOLDFAST_GRACE_SECONDS": "0.5"})
+        self.disk = SmallDisk(self.daemon.home, DISK_BYTES)
+        self.addCleanup(self.disk.remove)
+        self.daemon.start()
+        self.daemon.run("x = 1")
+        kernel = self.daemon.kernel_identities()[0]
+        nursery = self.daemon.nurseries()[0]
+        self.disk.fill()
+
+        self.daemon.kill()
+        processes.wait_gone(kernel)
+        wait_until(lambda: list((self.daemon.home / "run").glob("*/exit")), "the cause of the death")
+        processes.send_signal(nursery, 9)
+        processes.wait_gone(nursery)
+        self.disk.free()
+        self.daemon.start()
+
+        told = self.daemon.run("x")["notices"][0]["text"]
+        self.assertIn("exited 0", told)
+        self.assertRegex(told, "its namespace was not saved: .*No space left on device")
 
     def test_a_daemon_killed_over_a_full_disk_leaves_the_result_to_the_next_one(self):
         self.daemon.start()

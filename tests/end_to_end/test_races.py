@@ -24,6 +24,22 @@ class DeadlineTest(DaemonCase):
                 self.assertEqual((result["status"], result["death"]["cause"]), ("timeout", "unresponsive"), result)
                 self.assert_ok(self.daemon.run("1"), "1")
 
+    def test_one_that_meets_a_kernel_which_has_fallen_silent_before_runs_in_a_fresh_one(self):
+        held = self.daemon.directory / "held"
+        hold = f"import ctypes, threading\ndef hold():\n    open({str(held)!r}, 'w').close()\n    ctypes.PyDLL(None).sleep(100)\n"
+        alarm = f"import signal\ndef ring(*_):\n    open({str(held)!r}, 'w').close()\n    while True: pass\nsignal.signal(14, ring)\n"
+        for code in (hold + "threading.Timer(0.1, hold).start()", alarm + "signal.setitimer(signal.ITIMER_REAL, 0.1)"):
+            with self.subTest(code):
+                held.unlink(missing_ok=True)
+                self.daemon.run(code)
+                wait_until(held.exists, "the silence")
+
+                result = self.daemon.run("1+1", timeout_ms=500)
+
+                self.assert_ok(result, "2")
+                self.assertTrue(result["kernel"]["state_lost"], result)
+                self.assertIn("did not respond in time", result["notices"][0]["text"])
+
     def test_one_that_holds_the_interpreters_lock_leaves_a_trace_of_where_it_stood(self):
         result = self.daemon.run("import ctypes\n\ndef hold():\n    ctypes.PyDLL(None).sleep(100)\n\nhold()", timeout_ms=500)
 

@@ -31,6 +31,18 @@ class GraceTest(SavedCase):
         self.assertEqual(self.session()["notices"], 0)
         self.assert_restored(self.daemon.run("plus()"), "42")
 
+    def test_why_one_could_not_be_saved_at_its_grace_is_told_to_the_next_cell(self):
+        self.daemon.run("x = 1")
+        (self.daemon.home / "state" / "1.part").mkdir()
+
+        self.outlive()
+        result = self.daemon.run("x", text_limit=4000)
+
+        self.assertEqual((result["error"]["name"], result["kernel"]["state_lost"]), ("NameError", True), result)
+        why = f"its namespace was not saved: cannot save to {self.daemon.home}/state/1: Is a directory"
+        self.assertIn(why, result["notices"][0]["text"])
+        self.assertIn(why, result["text"].splitlines()[0])
+
     def test_a_result_that_no_daemon_took_is_there_and_so_is_what_its_cell_left(self):
         self.daemon.run("x = 1")
         client, _ = self.daemon.start_cell("import time\nprint('on', flush=True)\ntime.sleep(0.5)\nx = 2\nx", "c1")

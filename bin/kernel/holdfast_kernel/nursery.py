@@ -11,7 +11,7 @@ import time
 from . import adoption, failpoints, frames, limits, pipe_readers, sockets, spawning, system
 from .oom import OomCounter
 from .overdue import Overdue
-from .reaper import Ending, exit_record, write_exit
+from .reaper import Ending, exit_record, reserve_exit, write_exit
 
 
 class Nursery:
@@ -28,6 +28,7 @@ class Nursery:
         self._link = None
         self._children = {}  # kernel id -> Child, alive or ending
         self._by_pidfd = {}  # pidfd -> Child, alive
+        self._unreserved = []  # directories of children in which there is no room reserved for an exit file yet
         self._endings = []  # Ending of each dead kernel that is not done with
         self._shutdown = False  # ends as soon as it is childless
         self._overdue = Overdue(log)
@@ -57,6 +58,8 @@ class Nursery:
             self._advance_endings()
             self._listen_again()
             link.flush()
+            while self._unreserved:  # once the spawn is answered
+                reserve_exit(self._unreserved.pop())
 
     def _listen_again(self):
         """Makes the socket's file again if it was removed: no kernel could be forked any more."""
@@ -150,6 +153,7 @@ class Nursery:
         self._children[child.kernel] = child
         self._by_pidfd[child.handle.fd] = child
         self.poller.register(child.handle.fd, select.EPOLLIN)
+        self._unreserved.append(child.directory)
 
     def answer_first(self, payload, connection):
         """The answer to a kernel that asks for something; None if the first frame is none of those."""

@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import time
+from errno import ENOSPC
 
 from . import limits, processes, texts, tracebacks
 
@@ -21,6 +22,8 @@ from . import limits, processes, texts, tracebacks
 _FRAME = '  File "'
 _THREADS = ('Thread 0x', 'Current thread 0x')
 _FATAL = 'Fatal Python error'
+
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC  # over what is there
 
 
 class Ending:
@@ -154,11 +157,40 @@ def log_tail(text):
     return text[-limits.LOG_TAIL:] if fatal < 0 or len(text) <= limits.LOG_TAIL else texts.bounded(text[fatal:], limits.LOG_TAIL)
 
 
+def reserve_exit(directory):
+    """Takes the room of an exit file while there is some: a full disk is not to hide a cause of death."""
+    try:
+        fd = os.open(os.path.join(directory, 'exit.tmp'), _WRITE, 0o600)
+    except OSError:
+        return  # it is tried again when it is needed
+    try:
+        os.posix_fallocate(fd, 0, limits.EXIT_RESERVE)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
 def write_exit(directory, record):
-    """Atomically: a reader sees the whole file or none. OSError if the directory is gone or full."""
+    """Atomically: a reader sees the whole file or none; on a full disk without the rest of the output. OSError if the directory is gone."""
     path = os.path.join(directory, 'exit')
-    with open(path + '.tmp', 'w', encoding='utf-8', errors='backslashreplace') as file:
-        json.dump(record, file)
-        file.flush()
-        os.fsync(file.fileno())
+    fd = os.open(path + '.tmp', _WRITE, 0o600)
+    try:
+        try:
+            _write(fd, record)
+        except OSError as error:
+            if error.errno != ENOSPC:
+                raise
+            _write(fd, dict(record, rest=[], ended=[]))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
     os.rename(path + '.tmp', path)
+
+
+def _write(fd, record):
+    data = json.dumps(record).encode()
+    at = 0
+    while at < len(data):
+        at += os.pwrite(fd, data[at:], at)
+    os.ftruncate(fd, len(data))
