@@ -84,7 +84,13 @@ def _gather_code(used):
         if type(function) is types.FunctionType and not interrupts.is_marked(function.__code__):
             if id(function.__code__) in used or function.__module__ in modules:
                 originals.append(function.__code__)
-                function.__code__ = function.__code__.replace()
+                function.__code__ = _copy(function.__code__)
+
+
+def _copy(code):
+    """A copy of code, with copies of what functions are made of in it: making one counts references, too."""
+    inner = [_copy(one) if type(one) is types.CodeType and not interrupts.is_marked(one) else one for one in code.co_consts]
+    return code.replace(co_consts=tuple(inner))
 
 
 class _Surroundings:
