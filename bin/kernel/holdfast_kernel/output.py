@@ -102,7 +102,10 @@ class Output:
 
     def write(self, stream, text):
         """Text from a Python stream; what the pipes hold already goes before it."""
-        data = _encode(text, 'utf-8', 'backslashreplace')
+        try:
+            data = _encode(text)
+        except UnicodeEncodeError:
+            data = _encode(text, 'utf-8', 'backslashreplace')
         if not self._is_here[0]:
             return _write_all(stream, data)
         lock = self._lock
