@@ -228,6 +228,17 @@ class OutputTest(unittest.TestCase):
         self.assertEqual(self.output.finish()['output_bytes'], 1039)
         self.assertEqual(sum(len(c.text) for c in journal.read(self.data)), 999)
 
+    def test_what_is_only_counted_wakes_nobody(self):
+        woken = []
+        of_it = output.Output(journal.Journal(memory(limits.JOURNAL_SIZE)), {}, lambda: woken.append(1), lambda _parted: None)
+        of_it.begin('c', 10)
+        of_it.write(output.STDOUT, 'x' * 10)
+        self.assertEqual(len(woken), 1)
+        of_it.pull()
+        of_it.rearm()
+        of_it.write(output.STDOUT, 'y')
+        self.assertEqual(len(woken), 1)
+
     def test_lone_surrogates_are_escaped(self):
         self.output.write(output.STDOUT, '\ud800')
         self.assertEqual(self.output.finish()['stdout']['head'], '\\ud800')

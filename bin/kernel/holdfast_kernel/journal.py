@@ -132,7 +132,7 @@ class Journal:
             self._state[_COUNTED + 1], self._state[_COUNTED + 2] = counted[1], counted[2]
             return
         self.append(stream, cell, offset, text, counted)
-        self._close()
+        self.room = 0  # what is written from now on may have to be sent
         self._sent, self._pulled = self._head, self._head - self._headers
 
     def _make_room(self, wanted):

@@ -305,20 +305,20 @@ class Output:
         if kept is run and size <= self._journal.room and end <= cell.mark:
             self._extend(stream, data, count)
             self._run = run
-        else:
-            self._put_record(cell, stream, offset, data, may_wait)
+        elif not self._put_record(cell, stream, offset, data, may_wait):
+            return
         if not self._announced:
             self._announced = True
             self._notify()
 
     def _put_record(self, cell, stream, offset, data, may_wait):
-        """Text that does not simply go on from the text before it."""
+        """Text that does not simply go on from the text before it; whether there is something to send of it."""
         end = cell.size
         if end > cell.mark:
             data = self._pass_mark(cell, stream, offset, data)
         size = len(data)
         if not size:
-            return
+            return False
         if size > _RECORD:
             self._put_in_pieces(cell, stream, offset, data, may_wait)
         elif not self._append(stream, cell.label, offset, data, cell.counted, may_wait and self.is_attached):
@@ -326,6 +326,7 @@ class Output:
             self._append(stream, cell.label, offset, data, cell.counted)
         # Unless another thread has written more of it while this one waited.
         self._run = cell.streams[stream] if cell.size == offset + size else None
+        return True
 
     def _pass_mark(self, cell, stream, offset, data):
         """Joins what was kept now and then; what of the text is below the limit of its cell."""
