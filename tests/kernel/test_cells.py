@@ -144,6 +144,7 @@ class CellTest(NurseryTest):
 
     def test_a_forked_child_that_nobody_waits_for_is_reaped_once_its_cell_has_ended(self):
         for code in ('import os\nif os.fork() == 0: print("c")', 'import time\nif os.fork() == 0: time.sleep(0.3)',
+                     'if os.fork() == 0: os.close(1); os.close(2); time.sleep(0.3)',
                      'if os.fork() == 0:\n    import builtins\n    del builtins.open\n    1/0'):
             self.run_ok(code)
             self.wait_until(lambda: not processes.children(self.kernel.pid), 'the child to be reaped')

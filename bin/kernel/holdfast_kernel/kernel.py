@@ -48,7 +48,7 @@ class Kernel:
         self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
         self._unchecked = 0  # cells since descriptors and children were looked at, at least 1 if there may be something to see
         self._shutdown = None  # (exit code, why) once this kernel shall end
-        self._forked = False
+        self._forked, self._strays = False, strays.Watch()
         self.poller = polling.Poller()
         self._thread = LinkThread(self.poller, self._drive, lambda error: end_without_link(log, error))
         self._link = self._window = self._delivery = self._pump = None  # set by use_link
@@ -240,7 +240,7 @@ class Kernel:
 
     def _check_descriptors(self):
         self._unchecked = 0
-        strays.reap()
+        self._strays.look(monotonic())
         try:
             self._descriptors.check(self._link, self._thread)
         except OSError as error:
@@ -248,7 +248,7 @@ class Kernel:
 
     def _idle_timeout(self):
         now = monotonic()
-        timeout = self._link.expire(now)
+        timeout = self._strays.timeout(now, self._link.expire(now))
         if self._detached_since is None:
             return timeout
         left = self._detached_since + self._grace - now

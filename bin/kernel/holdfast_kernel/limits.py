@@ -79,6 +79,7 @@ KEPT_RESULTS = 16  # finished cells whose `done` can be asked for again
 BACKGROUND_CELLS = 16  # that await while later cells run
 TAKEOVER = 0.005  # a cell that runs longer has its link served by the link thread
 CHECK_DELAY = 0.002  # of quiet after a cell before its kernel looks at its descriptors
+STRAY_FIRST, STRAY_LAST = 0.01, 60.0  # from a cell to the first look for its ended children; twice as long each time, up to the last
 CHECK_CELLS = 32  # cells without such quiet after which it looks all the same
 SWITCH_INTERVAL = 0.05  # longest that a cell can set; the link thread waits for it at each turn
 BUSY_TICK = 0.25  # longest sleep of the link thread while a cell runs

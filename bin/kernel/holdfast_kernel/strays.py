@@ -6,7 +6,7 @@ os._exit) are left to the cells, which may ask for their status at any time.
 
 from os import P_ALL, WEXITED, WNOHANG, WNOWAIT, getpid, waitid, waitpid  # bound here: a cell may replace those of the module
 
-from . import processes
+from . import limits, processes
 
 _NAME = b'holdfast-ended'  # at most 15 bytes
 
@@ -20,16 +20,42 @@ def mark():
         pass
 
 
+class Watch:
+    """Looks for them after a cell, then ever more rarely while the kernel has children at all: nothing tells it of their ends."""
+
+    def __init__(self):
+        self._delay = 0.0
+        self._at = None  # of the next look; None: no children, or all looks were made
+
+    def look(self, now):
+        """A cell has ended: at once, and then at the times that `timeout` keeps."""
+        self._delay = limits.STRAY_FIRST
+        self._at = now + self._delay if reap() else None
+
+    def timeout(self, now, others):
+        """Seconds to wait: `others`, or less. Looks if it is time to."""
+        if self._at is None:
+            return others
+        if now >= self._at:
+            self._delay *= 2
+            self._at = now + self._delay if reap() and self._delay <= limits.STRAY_LAST else None
+            if self._at is None:
+                return others
+        left = self._at - now
+        return left if others is None else min(left, others)
+
+
 def reap():
-    """Takes the status of those that have ended. No others are touched."""
+    """Takes the status of those that have ended, no others are touched. Whether any child may be left."""
     try:
         if waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT) is None:
-            return
+            return True
         for pid in processes.children(getpid()):
             if _has_ended(pid):
                 waitpid(pid, WNOHANG)
+        return True
     except ChildProcessError:
-        pass  # there are none, or a cell's thread was faster
+        return False  # there are none, or a cell's thread was faster
 
 
 def _has_ended(pid):
