@@ -36,7 +36,7 @@ class EndFromOutsideTest(EndsCase):
             sent = signal.SIGKILL if number % 2 == 0 else signal.SIGSEGV
             with self.subTest(code, sent=sent.name):
                 pending = self.start_cell("import asyncio, subprocess, threading, time\nprint('before', flush=True)\n" + code, f"c{number}")
-                self.client.wait_streamed(f"c{number}", "before")
+                self.client.wait_streamed(f"c{number}", "before\n")
 
                 began = time.monotonic()
                 processes.send_signal(self.kernel(), sent)

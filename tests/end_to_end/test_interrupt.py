@@ -18,7 +18,7 @@ class InterruptTest(SharedDaemonCase):
 
     def start_sleeping(self, cell="c1"):
         pending = self.start_cell(SLEEPING, cell)
-        self.client.wait_streamed(cell, "before")
+        self.client.wait_streamed(cell, "before\n")
         return pending
 
     def test_an_interrupted_cell_ends_with_its_output_and_the_kernel_goes_on(self):
@@ -72,7 +72,7 @@ class InterruptTest(SharedDaemonCase):
 
     def test_a_busy_loop_is_interrupted(self):
         pending = self.start_cell("print('before', flush=True)\nwhile True: pass", "c1")
-        self.client.wait_streamed("c1", "before")
+        self.client.wait_streamed("c1", "before\n")
 
         self.call("cell.interrupt", cell="c1")
 
@@ -85,7 +85,7 @@ class InterruptTest(SharedDaemonCase):
         )
         pid = self.run_cell("x = 1")["kernel"]["pid"]
         pending = self.start_cell(code, "c1")
-        self.client.wait_streamed("c1", "before")
+        self.client.wait_streamed("c1", "before\n")
 
         self.call("cell.interrupt", cell="c1")
         result = pending.result()

@@ -66,7 +66,7 @@ class KernelDeathTest(DaemonCase):
 
     def test_a_kernel_killed_from_outside_in_mid_cell_is_lost_with_its_output(self):
         client, pending = self.daemon.start_cell("import time\nprint('before', flush=True)\ntime.sleep(60)", "c1")
-        client.wait_streamed("c1", "before")
+        client.wait_streamed("c1", "before\n")
         kernel = processes.identify(self.daemon.kernels()[0]["pid"])
 
         began = time.monotonic()
@@ -132,7 +132,7 @@ class KernelDeathTest(DaemonCase):
 
     def test_a_kernel_that_ends_while_the_daemon_is_down_makes_its_cell_lost_once(self):
         client, _ = self.daemon.start_cell("import time\nprint('before', flush=True)\ntime.sleep(60)", "c1")
-        client.wait_streamed("c1", "before")
+        client.wait_streamed("c1", "before\n")
         old = self.daemon.kernels()[0]
         kernel = processes.identify(old["pid"])
         self.daemon.kill()

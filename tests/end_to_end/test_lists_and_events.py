@@ -81,7 +81,7 @@ class CellListTest(SharedDaemonCase):
 
     def test_a_running_cell_is_listed_as_running_and_a_queued_one_as_queued(self):
         pending = self.start_cell("import time\nprint('before', flush=True)\ntime.sleep(0.7)", "c1")
-        self.client.wait_streamed("c1", "before")
+        self.client.wait_streamed("c1", "before\n")
         self.start_cell("1", "c2")
 
         rows = self.cells()["items"]
@@ -107,7 +107,7 @@ class RowsTest(DaemonCase):
 
     def test_a_busy_session_and_kernel_name_their_cell(self):
         client, pending = self.daemon.start_cell("import time\nprint('before', flush=True)\ntime.sleep(1)", "c1")
-        client.wait_streamed("c1", "before")
+        client.wait_streamed("c1", "before\n")
         self.daemon.start_cell("1", "c2")
 
         session, kernel = self.daemon.call("session.get"), self.daemon.kernels()[0]

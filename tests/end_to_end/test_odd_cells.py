@@ -149,7 +149,7 @@ class OddCellsTest(SharedDaemonCase):
         self.assert_ok(result, "'done'")
         self.assert_next_runs(result)
         sleeping = self.start_cell("import time\nprint('before', flush=True)\ntime.sleep(60)", "c1")
-        self.client.wait_streamed("c1", "before")
+        self.client.wait_streamed("c1", "before\n")
         self.client.call("cell.interrupt", session=self.session, cell="c1")
         self.assertEqual(sleeping.result()["status"], "interrupted")
 

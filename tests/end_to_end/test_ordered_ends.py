@@ -70,7 +70,7 @@ class ResetInMidCellTest(SharedDaemonCase):
                 cell = f"c{number}"
                 setting = "import asyncio, atexit, subprocess, threading, time\nprint('before', flush=True)\n"
                 pending = self.start_cell(setting + code, cell)
-                self.client.wait_streamed(cell, "before")
+                self.client.wait_streamed(cell, "before\n")
 
                 self.client.call("session.reset", session=self.session)
                 after = self.run_cell("print('own'); 1")

@@ -143,7 +143,7 @@ class OutputTest(SharedDaemonCase):
     def test_a_client_that_comes_back_hears_all_of_it_and_the_result(self):
         first = self.daemon.connect()
         self.start_cell("import time\nprint('before', flush=True); time.sleep(0.7); print('after'); 7", "c1", client=first)
-        first.wait_streamed("c1", "before")
+        first.wait_streamed("c1", "before\n")
         first.close()
 
         with self.daemon.connect() as second:

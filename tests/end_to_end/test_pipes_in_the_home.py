@@ -71,7 +71,7 @@ class PipesWhileItServesTest(DaemonCase):
 
     def test_in_place_of_a_running_cells_output_its_result_is_whole(self):
         client, _pending = self.daemon.start_cell(GATED, "c1", background_after_ms=1)
-        client.wait_streamed("c1", "before")
+        client.wait_streamed("c1", "before\n")
         put_pipe(self.daemon.home / "output" / "1" / "1")
         self.daemon.restart(crash=True)
 
