@@ -113,6 +113,12 @@ struct list_sessions {
   std::size_t limit = 100;
   std::string after;
 };
+/// Closes all sessions that the owner has now, those of its children included, or those of one child alone; answers {sessions, kernels}: how
+/// many were ended. Errors: 1001.
+struct close_owner {
+  std::string owner = "default";
+  std::optional<std::string> child;
+};
 /// Answers {items, next} of kernel rows.
 struct list_kernels {
   std::optional<std::string> owner, child, session, state;
@@ -171,8 +177,8 @@ struct shut_down {
 
 struct supervisor_call {
   reply_to from;
-  std::variant<list_sessions, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices, ack_notices,
-               get_status, subscribe_events, await_end, shut_down>
+  std::variant<list_sessions, close_owner, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices,
+               ack_notices, get_status, subscribe_events, await_end, shut_down>
       what;
 };
 

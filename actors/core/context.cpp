@@ -35,6 +35,11 @@ void context::forget_later(session_number session, notice_id const& told) {
   to_disk.told.insert({session, told});
 }
 
+/// Sent once, however much changes until it is looked at.
+void context::look_at_kernels() {
+  if (supervisor && !std::exchange(look_asked, true)) caf::anon_send(supervisor, core::look_at_kernels{});
+}
+
 std::string state_path(session_number session, std::uint32_t slot) {
   return "state/" + std::to_string(session) + "." + std::to_string(slot);
 }

@@ -13,6 +13,7 @@
 #include "actors/base/config.hpp"
 #include "actors/base/home.hpp"
 #include "actors/core/events.hpp"
+#include "actors/core/kernel_roll.hpp"
 #include "actors/core/kernel_view.hpp"
 #include "actors/env/variables.hpp"
 #include "storage/stores.hpp"
@@ -50,6 +51,10 @@ struct context {
   void move_later(session_number session);
   void forget_later(session_number session, notice_id const& told);
 
+  std::unique_ptr<kernel_roll> kernels;  // made with the limits of the settings
+  bool look_asked = false;               // look_at_kernels is on its way
+  void look_at_kernels();
+
   session_number last_session = 0;  // the highest number ever given
   std::set<session_key> forking;    // names of sessions that forks are about to make: nobody else makes them
 
@@ -69,6 +74,8 @@ std::string state_path(session_number session, std::uint32_t slot);
 
 /// Wakes the supervisor: something waits in to_disk.
 struct move_soon {};
+/// Wakes the supervisor: kernels or those who wait for one are to be looked at anew.
+struct look_at_kernels {};
 /// To the supervisor: end, as nothing more can be recorded.
 struct end_gateway {
   error why;
@@ -86,4 +93,5 @@ error being_closed(session_key const& key);
 }  // namespace holdfast::core
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::move_soon)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::look_at_kernels)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_gateway)

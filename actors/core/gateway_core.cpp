@@ -9,6 +9,7 @@
 #include "actors/base/identity.hpp"
 #include "actors/base/log.hpp"
 #include "actors/core/context.hpp"
+#include "actors/core/kernel_keeper.hpp"
 #include "actors/core/supervisor.hpp"
 #include "actors/core/workers.hpp"
 #include "actors/env/local_environment.hpp"
@@ -53,6 +54,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   shared->variables = current_environment();
   shared->lock = std::make_unique<home_lock>(std::move(*lock));
   shared->stores = std::move(*stores);
+  shared->kernels = std::make_unique<kernel_roll>(limits_of(settings), [raw = shared.get()] { raw->look_at_kernels(); });
   shared->started_at = now_ms();
   auto const& found = shared->stores->found();
   shared->events.begin(found.incarnation);

@@ -25,7 +25,7 @@ char const* kernel_view::state() const {
   return cell.empty() && queued == 0 ? "idle" : "busy";
 }
 
-std::string kernel_view::to_json() const {
+std::string kernel_view::to_json(std::size_t victim_rank) const {
   link::json_writer row;
   write_key(row.text("kernel", kernel.text), key)
       .text("environment", environment)
@@ -42,7 +42,11 @@ std::string kernel_view::to_json() const {
     row.null("cell");
   else
     row.text("cell", cell);
-  row.number("queued", queued).number("jobs", jobs).null("victim_rank");
+  row.number("queued", queued).number("jobs", jobs);
+  if (victim_rank > 0)
+    row.number("victim_rank", victim_rank);
+  else
+    row.null("victim_rank");
   return row.take();
 }
 

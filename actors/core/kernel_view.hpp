@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <caf/actor.hpp>
 
+#include "actors/core/eviction.hpp"
 #include "storage/records.hpp"
 
 namespace holdfast::core {
@@ -31,7 +33,8 @@ struct kernel_view {
   /// `starting idle busy unreachable`.
   char const* state() const;
   /// The kernel row of docs/protocol.md as JSON text.
-  std::string to_json() const;
+  /// `victim_rank`: 0: it would not be ended to make room.
+  std::string to_json(std::size_t victim_rank = 0) const;
 };
 
 /// A loaded session as the supervisor sees it: for lists only, its actor does the work.
@@ -44,6 +47,10 @@ class session_face {
   virtual std::string row() const = 0;
   /// One for each kernel key that has one, in the order of their first use.
   virtual std::vector<kernel_view> kernels() const = 0;
+  /// Appends its kernels; what they point to is valid until the session handles its next message.
+  virtual void add_candidates(std::vector<candidate>& into) const = 0;
+  /// Resident bytes, by kernel.
+  virtual void on_measured(std::unordered_map<std::string, std::uint64_t> const& bytes) = 0;
   /// That client is gone: nothing waits for it any more; its cells go on.
   virtual void forget_connection(caf::actor const& front, std::uint64_t connection) = 0;
   /// They were acked and are in no store any more.

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include "actors/base/messages.hpp"
+#include "actors/core/eviction.hpp"
 #include "actors/link/journal.hpp"
 #include "actors/link/messages.hpp"
 #include "storage/records.hpp"
@@ -35,9 +38,10 @@ class kernel_port {
   virtual void record(std::uint64_t seq) = 0;
 };
 /// Why a kernel is ended on order. The first is what its successor's `reason` says.
-enum class end_reason : std::uint8_t { reset, stop, close, deadline, shutdown, unrecorded };
+enum class end_reason : std::uint8_t { reset, stop, close, deadline, shutdown, unrecorded, hibernated };
 constexpr std::string_view to_string(end_reason reason) {
-  constexpr std::array<std::string_view, 6> words = {"reset", "stop", "close", "deadline", "shutdown", "unrecorded"};
+  constexpr std::array<std::string_view, 7> words = {"reset",    "stop",       "close",     "deadline",
+                                                     "shutdown", "unrecorded", "hibernated"};
   return words[static_cast<std::size_t>(reason)];
 }
 /// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace; `abort` lets its interpreter write where it
@@ -122,6 +126,15 @@ struct stop_session_kernel {
   kernel_id kernel;
   bool save = true;
 };
+/// Ends the kernel with its namespace saved, if it is idle and still the session's; else nothing happens. One that cannot be saved whole is
+/// ended only if `even_in_part`.
+struct hibernate_kernel {
+  kernel_id kernel;
+  eviction_reason reason = eviction_reason::idle;
+  bool even_in_part = false;
+};
+/// To a session that waits for a kernel: there may be room for it now.
+struct room_for_kernel {};
 /// What is asked of a job of the session, wherever its kernel is.
 struct job_call {
   reply_to from;
@@ -186,6 +199,14 @@ struct copy_file {
 struct file_copied {
   std::string problem;  // empty: it is there
 };
+/// Reads the resident bytes of these kernels' processes; answers with memory_measured.
+struct measure_memory {
+  caf::actor asker;
+  std::vector<std::pair<kernel_id, std::int32_t>> of;  // by pid
+};
+struct memory_measured {
+  std::unordered_map<std::string, std::uint64_t> bytes;  // by kernel; 0: it could not be read
+};
 /// Removes a directory tree of ours; no answer.
 struct remove_tree {
   std::string path;
@@ -203,6 +224,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_unreachable)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_dead)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::stop_session_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::hibernate_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::room_for_kernel)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::job_call)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::wind_down)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::session_ended)
@@ -215,4 +238,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_job_group)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::job_group_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::copy_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::file_copied)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::measure_memory)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::memory_measured)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::remove_tree)

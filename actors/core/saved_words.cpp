@@ -30,23 +30,45 @@ List cut(List list) {
   return list;
 }
 
-}  // namespace
-
-std::string restored_in_words(link::namespace_told const& told) {
-  std::string text = "the session's kernel had ended with its namespace saved; a fresh one has it again";
-  text += told.names.empty() ? ": no names" : ": " + listed(told.names, told.more_names, [](auto const& each) { return each; });
-  if (!told.skipped.empty())
-    text += "; missing: " +
-            listed(told.skipped, told.more_skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
-  return text;
+std::string skipped_in_words(link::namespace_told const& told) {
+  return listed(told.skipped, told.more_skipped, [](auto const& each) { return each.name + " (" + each.reason + ")"; });
 }
 
-std::string restored_details(link::namespace_told const& told) {
-  link::json_writer out;
+void write_skipped(link::json_writer& out, link::namespace_told const& told) {
   out.json("jobs", "[]").json("cells", "[]");
   out.json("skipped", link::json_list(cut(told.skipped), [](storage::skipped_name const& each) {
              return link::json_writer{}.text("name", each.name).text("reason", each.reason).take();
            }));
+}
+
+}  // namespace
+
+std::string evicted_in_words(eviction_reason reason, link::namespace_told const& told) {
+  std::string text = "the session's kernel was ended, as ";
+  switch (reason) {
+    case eviction_reason::idle: text += "no cell and no job ran in it for longer than idle_seconds allows"; break;
+    case eviction_reason::cap: text += "there were more kernels than allowed and it was idle for longest"; break;
+    case eviction_reason::memory: text += "kernels used more memory than max_memory_mb allows and it was idle for longest"; break;
+  }
+  text += "; its namespace is saved and the next cell has it again";
+  return told.skipped.empty() ? text : text + ", but for " + skipped_in_words(told);
+}
+
+std::string skipped_details(link::namespace_told const& told) {
+  link::json_writer out;
+  write_skipped(out, told);
+  return out.take();
+}
+
+std::string restored_in_words(link::namespace_told const& told) {
+  std::string text = "the session's kernel had ended with its namespace saved; a fresh one has it again";
+  text += told.names.empty() ? ": no names" : ": " + listed(told.names, told.more_names, [](auto const& each) { return each; });
+  return told.skipped.empty() ? text : text + "; missing: " + skipped_in_words(told);
+}
+
+std::string restored_details(link::namespace_told const& told) {
+  link::json_writer out;
+  write_skipped(out, told);
   out.json("names", link::json_list(cut(told.names), [](std::string const& each) {
              std::string text;
              link::append_json_string(text, each);

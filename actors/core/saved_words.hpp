@@ -5,12 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "actors/core/eviction.hpp"
 #include "actors/link/state_answers.hpp"
 
 namespace holdfast::core {
 
 /// "its namespace was restored: a, b (2 names); missing: lock (cannot be pickled)".
 std::string restored_in_words(link::namespace_told const& told);
+/// "the session's kernel was ended, as it was idle for longer than idle_seconds; its namespace is saved and the next cell has it again".
+std::string evicted_in_words(eviction_reason reason, link::namespace_told const& told);
+/// The details of that notice as JSON text.
+std::string skipped_details(link::namespace_told const& told);
 /// The details of that notice as JSON text; long lists are cut.
 std::string restored_details(link::namespace_told const& told);
 

@@ -101,6 +101,7 @@ void session_state::load(std::vector<storage::link_record> links, session_record
     }
     auto& at = found->second;
     at.kernel = session_kernel{{}, link, {}, false, {}};
+    at.kernel->place = shared->kernels->enter(own_row.key.owner);
     if (link.state == storage::link_state::intended)
       spawn_kernel(at);  // asked for again: starting is idempotent by kernel id
     else
@@ -151,6 +152,7 @@ void session_state::advance() {
 }
 
 void session_state::on_call(session_call& call) {
+  if (unloaded) return self->send(shared->supervisor, std::move(call));
   auto& from = call.from;
   auto const is_run = std::holds_alternative<run_cell>(call.what);
   if (gone && is_run) return answer_error(from, being_closed(own_row.key));
@@ -256,10 +258,15 @@ void session_state::on_wake() {
     }
   }
   for (auto* at : overdue) end_kernel_for(*at, end_reason::deadline, end_kernel::how::abort);
-  while (!arrivals.empty() && arrivals.front().deadline <= now)
-    refuse_front(
-        {error_code::at_capacity, "no kernel was ready for session " + own_row.key.session + " in time; send it again", {}});
+  while (!arrivals.empty() && arrivals.front().deadline <= now) {
+    if (turn) publish("refused", "{\"reason\":\"at_capacity\"}");
+    refuse_front(turn ? not_admitted()
+                      : error{error_code::at_capacity,
+                              "no kernel was ready for session " + own_row.key.session + " in time; send it again",
+                              {}});
+  }
   for (auto const& each : arrivals) wake_at(each.deadline);
+  if (due(admission_until)) end_unadmitted();
   if (due(dispatch_retry_at)) advance();
 }
 
@@ -308,7 +315,8 @@ char const* session_state::state() const {
   constexpr std::array<char const*, 6> by_weight = {"new", "hibernated", "idle", "unreachable", "starting", "busy"};
   std::size_t weight = is_starting ? 4 : 0;
   for (auto const& [number, at] : slots) {
-    auto const one = std::string_view(at.kernel ? view_of(at).state() : is_hibernated(at) ? "hibernated" : "new");
+    auto const is_saved = is_hibernated(at) || (at.is_ending_saved() && at.saved.row);
+    auto const one = std::string_view(is_saved ? "hibernated" : at.kernel ? view_of(at).state() : "new");
     auto const found = std::find(by_weight.begin(), by_weight.end(), one);
     weight = std::max(weight, static_cast<std::size_t>(found - by_weight.begin()));
   }
@@ -372,23 +380,30 @@ caf::actor spawn_session(caf::actor_system& system, shared_context const& shared
     });
     state->fork_asked = seed.asked;
     state->load(seed.links, seed.records);
+    auto const handled = [state](auto&& handle) {
+      handle();
+      state->after_message();
+    };
+    state->wake_at(steady_clock::now());  // it may have nothing to do
     return {
-        [state](session_call& call) { state->on_call(call); },
-        [state](stop_session_kernel const& order) { state->on_stop(order); },
-        [state](job_call const& call) { state->on_job_call(call); },
-        [state](job_group_ended const& told) { state->on_job_group_ended(told); },
-        [state](wind_down order) { state->on_wind_down(order.end_kernels); },
-        [state](kernel_live const& told) { state->on_live(told); },
-        [state](kernel_start_failed const& told) { state->on_start_failed(told); },
-        [state](kernel_attached const& told) { state->on_attached(told); },
-        [state](kernel_said& told) { state->on_said(std::move(told)); },
-        [state](kernel_unreachable const& told) { state->on_unreachable(told); },
-        [state](kernel_dead& told) { state->on_dead(std::move(told)); },
-        [state](kernel_left const& told) { state->on_left(told); },
-        [state](file_copied const& told) { state->on_file_copied(told); },
-        [state](disk_committed const& answer) { state->on_disk_committed(answer); },
-        [state](wake_up const& message) {
-          if (state->wake.take(message)) state->on_wake();
+        [=](session_call& call) { handled([&] { state->on_call(call); }); },
+        [=](stop_session_kernel const& order) { handled([&] { state->on_stop(order); }); },
+        [=](hibernate_kernel const& order) { handled([&] { state->on_hibernate(order); }); },
+        [=](room_for_kernel) { handled([&] { state->on_room(); }); },
+        [=](job_call const& call) { handled([&] { state->on_job_call(call); }); },
+        [=](job_group_ended const& told) { handled([&] { state->on_job_group_ended(told); }); },
+        [=](wind_down order) { state->on_wind_down(order.end_kernels); },
+        [=](kernel_live const& told) { handled([&] { state->on_live(told); }); },
+        [=](kernel_start_failed const& told) { handled([&] { state->on_start_failed(told); }); },
+        [=](kernel_attached const& told) { handled([&] { state->on_attached(told); }); },
+        [=](kernel_said& told) { handled([&] { state->on_said(std::move(told)); }); },
+        [=](kernel_unreachable const& told) { handled([&] { state->on_unreachable(told); }); },
+        [=](kernel_dead& told) { handled([&] { state->on_dead(std::move(told)); }); },
+        [=](kernel_left const& told) { handled([&] { state->on_left(told); }); },
+        [=](file_copied const& told) { handled([&] { state->on_file_copied(told); }); },
+        [=](disk_committed const& answer) { handled([&] { state->on_disk_committed(answer); }); },
+        [=](wake_up const& message) {
+          if (state->wake.take(message)) handled([&] { state->on_wake(); });
         },
         [self](retire) { self->quit(); },
     };

@@ -33,6 +33,15 @@ struct session_state::batch {
   bool has_result() const {
     return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.has_result(); });
   }
+  /// When the last of these cells and jobs ended; 0: none did.
+  storage::unix_ms last_end() const {
+    storage::unix_ms last = 0;
+    for (auto const& each : cells)
+      if (each.has_result()) last = std::max(last, each.row.finished_at);
+    for (auto const& each : jobs)
+      if (storage::has_ended(each.state)) last = std::max(last, each.finished_at);
+    return last;
+  }
 
   changed_cell& of(live_cell const& cell) {
     for (auto& each : cells)

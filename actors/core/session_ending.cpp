@@ -103,7 +103,7 @@ void session_state::on_stop(stop_session_kernel const& order) {
   if (at->saved.row || at->saved.now != saved_namespace::step::none)
     return answer_error(order.from,
                         {error_code::busy, "kernel " + order.kernel.text + " saves or restores its namespace now; ask again", {}});
-  if (order.save && has_namespace(*at)) return save_and_stop(*at, order);
+  if (order.save && has_namespace(*at)) return save_and_end(*at, {order.kernel, end_reason::stop, "stop", true, order.from});
   at->stop_waiters.push_back(order.from);
   end_kernel_for(*at, end_reason::stop, end_kernel::how::shutdown);
 }

@@ -96,6 +96,12 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
         from, made.key,
         {error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again", {}});
 
+  short_of = shared->kernels->shortage_for(own_row.key.owner, {});
+  if (short_of != shortage::none)
+    return refuse_fork(from, made.key,
+                       {error_code::cannot_fork,
+                        "cannot fork session " + own_row.key.session + ": no room for its kernel: " + shortage_in_words(), {}});
+
   auto link = at.kernel->row;
   link.kernel = kernel_id("k-" + make_ulid());
   link.session = made.number;

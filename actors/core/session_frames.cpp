@@ -101,6 +101,7 @@ void session_state::on_attached(kernel_attached const& told) {
   at->kernel->attached = at->kernel->was_tried = true;
   publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
   answer_fork();
+  if (told.reattached) shared->look_at_kernels();  // it may be over its idle limit
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
   advance();
 }
@@ -196,7 +197,7 @@ bool session_state::record_batch(slot& at, batch& changed) {
   link.last_seq = changed.last_seq;
   auto const has_start = changed.has_start();
   auto const has_result = changed.has_result();
-  if (has_result) link.idle_since = now_ms();
+  if (auto const end = changed.last_end(); end != 0) link.idle_since = std::max(link.idle_since, std::min(end, now_ms()));
   storage::changes unit{storage::put_link{link}};
   for (auto const& each : changed.cells) {
     unit.push_back(storage::put_cell{each.row});

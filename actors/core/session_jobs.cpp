@@ -167,6 +167,8 @@ std::size_t session_state::live_jobs() const {
 
 void session_state::on_job_call(job_call const& call) {
   auto const& from = call.from;
+  if (unloaded)
+    return std::visit([&](auto const& what) { self->send(shared->supervisor, supervisor_call{from, what}); }, call.what);
   if (shared->shutting_down)
     return answer_error(from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
   settle_kept_jobs();

@@ -45,12 +45,12 @@ void session_state::settle_saved(slot& at) {
   if (saved.ended) return record_saved(at, std::move(saved.coming));  // the store had no room for it
   if (!saved.row || closing) return;
   if (!at.kernel) {
-    if (is_unwanted(at)) erase_saved(at, {});
+    if (is_unwanted(at)) erase_saved_untold(at);
     return;
   }
   if (!at.is_attached()) return;
   auto const& link = at.kernel->row;
-  if (saved.row->kernel == link.kernel) return erase_saved(at, {});  // a live kernel beats what it saved
+  if (saved.row->kernel == link.kernel) return erase_saved_untold(at);  // a live kernel beats what it saved
   if (saved.failures >= defaults::restores_most && (link.reason == "restored" || link.reason == "died"))
     return give_up_saved(at, std::to_string(saved.failures) + " kernels ended while they restored it, or did not answer");
   if (link.reason != "restored") return erase_saved(at, {});
@@ -59,43 +59,65 @@ void session_state::settle_saved(slot& at) {
 
 // ---- saving ----
 
-void session_state::save_and_stop(slot& at, stop_session_kernel const& order) {
+void session_state::save_and_end(slot& at, saving_order order) {
   at.saved.now = step::snapshot;
   auto const generation = at.kernel->row.generation;
+  link::request what{{}, "snapshot", {{"path", shared->path(state_path(own_row.number, at.number))}}};
   ask_kernel(
-      at, {{}, "snapshot", {{"path", shared->path(state_path(own_row.number, at.number))}}},
-      [this, number = at.number, order, generation](result<link::answered> answer) {
-        on_snapshot(number, order, generation, std::move(answer));
+      at, std::move(what),
+      [this, number = at.number, order = std::move(order), generation](result<link::answered> answer) {
+        on_snapshot(slots.at(number), order, generation, std::move(answer));
       },
       defaults::namespace_deadline, true);
 }
 
-void session_state::on_snapshot(std::uint32_t number, stop_session_kernel const& order, std::uint64_t generation,
-                                result<link::answered> answer) {
-  auto& at = slots.at(number);
+/// Nothing was ended for it. A stop is refused; a hibernation is tried again, later unless a cell was in its way.
+void session_state::not_saved(slot& at, saving_order const& order, error why, bool is_busy) {
+  if (order.from) {
+    auto const lives = at.has(order.kernel) && !at.kernel->ending;
+    return answer_error(*order.from, {why.code,
+                                      "cannot save the namespace of kernel " + order.kernel.text + ": " + why.message +
+                                          (lives ? "; nothing was ended, and with save false it is ended without"
+                                                 : "; it was ended meanwhile"),
+                                      {}});
+  }
+  log::info("hibernate-failed", "kernel {} is kept: {}", order.kernel.text, why.message);
+  if (at.has(order.kernel) && !has_cells(at)) {
+    auto const pause = is_busy ? defaults::hibernate_busy_retry : defaults::hibernate_retry;
+    at.kernel->save_again_at = now_ms() + shared->settings.scaled_delay(pause).count();
+  }
+  shared->look_at_kernels();  // another one may go in its place
+}
+
+void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64_t generation, result<link::answered> answer) {
   at.saved.now = step::none;
-  auto const refuse = [&](error_code code, std::string const& why) {
-    answer_error(order.from,
-                 {code,
-                  "cannot save the namespace of kernel " + order.kernel.text + ": " + why +
-                      (at.has(order.kernel) && !at.kernel->ending ? "; nothing was ended, and with save false it is ended without"
-                                                                  : "; it was ended meanwhile"),
-                  {}});
-  };
-  if (!answer) return refuse(error_code::unreachable, answer.error().message);
-  if (answer->error)
-    return refuse(answer->error->kind == "busy" ? error_code::busy : error_code::store_full, answer->error->message);
+  if (!answer) return not_saved(at, order, {error_code::unreachable, answer.error().message, {}}, false);
+  if (answer->error) {
+    auto const is_busy = answer->error->kind == "busy";
+    return not_saved(at, order, {is_busy ? error_code::busy : error_code::store_full, answer->error->message, {}}, is_busy);
+  }
   auto told = link::namespace_of(answer->body);
-  if (!told) return refuse(error_code::unreachable, "its answer could not be read: " + told.error());
-  if (!at.has(order.kernel) || at.kernel->ending) return refuse(error_code::busy, "it is being ended already");
+  if (!told)
+    return not_saved(at, order, {error_code::unreachable, "its answer could not be read: " + told.error(), {}}, false);
+  if (!at.has(order.kernel) || at.kernel->ending)
+    return not_saved(at, order, {error_code::busy, "it is being ended already", {}}, true);
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
-  auto const has_cells = std::any_of(cells.begin(), cells.end(), [&](auto const& each) { return &place_of(each) == &at; });
-  if (has_cells || at.kernel->row.generation != generation || !jobs_of(at).empty())
-    return refuse(error_code::busy, "a cell came meanwhile");
-  at.kernel->ending = end_reason::stop;  // from here on it gets no cell
-  at.stop_waiters.push_back(order.from);
-  record_saved(at, {own_row.number, number, order.kernel, state_path(own_row.number, number), "stop", told->bytes, now_ms(),
-                    std::move(told->names), std::move(told->skipped)});
+  if (has_cells(at) || at.kernel->row.generation != generation || !jobs_of(at).empty())
+    return not_saved(at, order, {error_code::busy, "a cell came meanwhile", {}}, true);
+  if (!order.even_in_part && !told->skipped.empty()) {
+    at.kernel->partly_saveable_at = generation;
+    log::info("hibernate-in-part", "kernel {} is kept: {} of its names cannot be saved", order.kernel.text,
+              told->skipped.size() + told->more_skipped);
+    return shared->look_at_kernels();
+  }
+  at.kernel->ending = order.why;  // from here on it gets no cell
+  if (order.from) at.stop_waiters.push_back(*order.from);
+  if (order.told) {
+    at.saved.evicted = make_notice("evicted", evicted_in_words(*order.told, *told), {});
+    at.saved.evicted->details = skipped_details(*told);
+  }
+  record_saved(at, {own_row.number, at.number, order.kernel, state_path(own_row.number, at.number), order.reason, told->bytes,
+                    now_ms(), std::move(told->names), std::move(told->skipped)});
 }
 
 /// Recorded in `disk` before its kernel is ended or forgotten.
@@ -103,7 +125,9 @@ void session_state::record_saved(slot& at, storage::saved_record row) {
   at.saved.now = step::recording;
   at.saved.coming = std::move(row);
   (void)failpoint(failpoint_id::core_before_saved_recorded);
-  self->send(shared->disk, commit_to_disk{{storage::put_saved{at.saved.coming}}, address(), disk_tag::saved_put + at.number});
+  storage::changes unit{storage::put_saved{at.saved.coming}};
+  if (at.saved.evicted) unit.push_back(storage::put_notice{*at.saved.evicted});
+  self->send(shared->disk, commit_to_disk{std::move(unit), address(), disk_tag::saved_put + at.number});
 }
 
 void session_state::on_saved_recorded(slot& at, std::optional<storage::failure> const& problem) {
@@ -111,21 +135,26 @@ void session_state::on_saved_recorded(slot& at, std::optional<storage::failure> 
   saved.now = step::none;
   if (problem) {
     if (saved.ended) return try_again_later();
-    if (at.kernel && at.kernel->ending == end_reason::stop) at.kernel->ending.reset();
+    saved.evicted.reset();
+    if (at.is_ending_saved()) {
+      at.kernel->ending.reset();
+      not_saved(at, {saved.coming.kernel, end_reason::hibernated, saved.coming.reason}, from_storage(*problem), false);
+    }
     for (auto const& to : std::exchange(at.stop_waiters, {})) answer_error(to, from_storage(*problem));
     return advance();
   }
   (void)failpoint(failpoint_id::core_after_saved_recorded);
   saved.row = std::move(saved.coming);
   saved.failures = 0;
+  if (auto notice = std::exchange(saved.evicted, std::nullopt)) add_notice(std::move(*notice));
   log::info("kernel-hibernated", "kernel {} saved {} bytes: {}", saved.row->kernel.text, saved.row->bytes, saved.row->reason);
   publish("kernel_hibernated", kernel_details(saved.row->kernel.text, saved.row->reason));
   if (auto ended = std::exchange(saved.ended, std::nullopt)) return on_dead(std::move(*ended));
-  if (!at.kernel || at.kernel->ending != end_reason::stop) return;
+  if (!at.is_ending_saved()) return;
   if (!shared->commit({storage::erase_link{at.kernel->row.kernel}}))
     log::warn("hibernate-incomplete", "the link of kernel {} could not be erased before its end", at.kernel->row.kernel.text);
   (void)failpoint(failpoint_id::core_after_saved_unlinked);
-  end_kernel_for(at, end_reason::stop, end_kernel::how::shutdown);
+  end_kernel_for(at, *at.kernel->ending, end_kernel::how::shutdown);
 }
 
 bool session_state::waits_for_saved(slot& at, kernel_dead& told, storage::unix_ms last_ran) {
@@ -202,7 +231,16 @@ void session_state::erase_saved(slot& at, std::optional<storage::notice_record> 
   if (notice) saved.notice = std::move(notice);
   storage::changes unit{storage::erase_saved{own_row.number, at.number}};
   if (saved.notice) unit.push_back(storage::put_notice{*saved.notice});
+  for (auto const& each : saved.withdrawn) unit.push_back(storage::erase_notice{own_row.number, each});
   self->send(shared->disk, commit_to_disk{std::move(unit), address(), disk_tag::saved_erased + at.number});
+}
+
+/// None was restored from it and none shall be: what was told of it would be untrue.
+void session_state::erase_saved_untold(slot& at) {
+  at.saved.withdrawn.clear();
+  for (auto const& each : notices)
+    if (each.kind == "evicted") at.saved.withdrawn.push_back(each.notice);
+  erase_saved(at, {});
 }
 
 void session_state::on_saved_erased(slot& at, std::optional<storage::failure> const& problem) {
@@ -217,6 +255,7 @@ void session_state::on_saved_erased(slot& at, std::optional<storage::failure> co
   (void)failpoint(failpoint_id::core_after_restored_recorded);
   saved.row.reset();
   saved.failures = 0;
+  forget_notices(std::exchange(saved.withdrawn, {}));
   if (auto notice = std::exchange(saved.notice, std::nullopt)) add_notice(std::move(*notice));
   // By another name first: a kernel may save to this one before it is removed.
   std::error_code ignored;

@@ -31,14 +31,16 @@ slot const* session_state::holder(kernel_id const& kernel) const {
 
 slot* session_state::holder(kernel_id const& kernel) { return const_cast<slot*>(std::as_const(*this).holder(kernel)); }
 
-slot& session_state::place_of(live_cell const& cell) {
-  if (auto* at = holder(cell.row.kernel)) return *at;
+slot const& session_state::place_of(live_cell const& cell) const {
+  if (auto const* at = holder(cell.row.kernel)) return *at;
   return slots.at(cell.outbox.slot);
 }
 
+slot& session_state::place_of(live_cell const& cell) { return const_cast<slot&>(std::as_const(*this).place_of(cell)); }
+
 storage::kernel_slot session_state::key_for(run_cell const& what) const {
   auto const* before = what.if_kernel ? holder(*what.if_kernel) : nullptr;
-  if (before == nullptr && !cells.empty()) before = &const_cast<session_state*>(this)->place_of(cells.back());
+  if (before == nullptr && !cells.empty()) before = &place_of(cells.back());
   auto key = before ? key_of(*before) : slot_in(own_row, own_row.slot);
   if (what.environment) key.environment = *what.environment;
   if (what.python) key.python = *what.python;
@@ -47,10 +49,14 @@ storage::kernel_slot session_state::key_for(run_cell const& what) const {
   return key;
 }
 
-slot* session_state::find_slot(storage::kernel_slot const& key) {
+slot const* session_state::find_slot(storage::kernel_slot const& key) const {
   for (auto const& each : own_row.slots)
     if (each.is_for(key.environment, key.python, key.tools)) return &slots.at(each.number);
   return nullptr;
+}
+
+slot* session_state::find_slot(storage::kernel_slot const& key) {
+  return const_cast<slot*>(std::as_const(*this).find_slot(key));
 }
 
 result<std::uint32_t> session_state::make_slot(storage::kernel_slot key) {

@@ -77,9 +77,21 @@ struct saved_namespace {
   std::optional<storage::saved_record> row;  // as `disk` has it; while it is there no cell is sent to a kernel
   step now = step::none;
   storage::saved_record coming;                  // while recording: what row will be
+  std::optional<storage::notice_record> evicted;  // while recording: recorded with it
   std::optional<kernel_dead> ended;              // while recording or erasing: the kernel's end, looked at again once that is done
   std::optional<storage::notice_record> notice;  // while erasing: recorded with it
+  std::vector<notice_id> withdrawn;              // while erasing: erased with it, as they would be untrue
   std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
+};
+
+/// Why a kernel is ended with its namespace saved, and who asked.
+struct saving_order {
+  kernel_id kernel;
+  end_reason why = end_reason::stop;         // or hibernated
+  std::string reason;                        // of the row
+  bool even_in_part = true;                  // else nothing is ended if some names cannot be saved
+  std::optional<reply_to> from = {};         // of a stop
+  std::optional<eviction_reason> told = {};  // hibernated: what the session's notice says
 };
 
 /// The kernel of a slot, from its intended link to its proven end.
@@ -92,6 +104,9 @@ struct session_kernel {
   bool was_tried = false;            // in this incarnation: it was attached, or could not be
   /// The session's row as it was before it took over what the run that this kernel is started for asks of it; none: found in the records.
   std::optional<storage::session_record> row_before = {};
+  kernel_roll::place place = {};                         // counts it
+  storage::unix_ms save_again_at = 0;                    // a save has failed: it is not hibernated before then
+  std::optional<std::uint64_t> partly_saveable_at = {};  // the generation at which a snapshot left names out
 };
 
 /// What a kernel told and the store may not take.
@@ -107,6 +122,10 @@ struct slot {
   std::vector<reply_to> stop_waiters;
 
   bool has(kernel_id const& wanted) const { return kernel && kernel->row.kernel == wanted; }
+  /// It is being ended as its namespace is saved, or is about to be.
+  bool is_ending_saved() const {
+    return kernel && (kernel->ending == end_reason::stop || kernel->ending == end_reason::hibernated);
+  }
   bool is_attached() const { return kernel && kernel->attached && !kernel->ending; }
   /// While there is a saved namespace no cell is sent to a kernel.
   bool takes_cells() const { return is_attached() && !saved.row; }
@@ -167,12 +186,19 @@ struct session_state final : session_face {
     std::string left_behind;  // a list as JSON text
   };
   std::optional<forked_copy> fork_copy;
+  kernel_roll::turn turn;                      // while it waits for room for its next kernel
+  shortage short_of = shortage::none;          // what there was no room in, last
+  std::optional<steady_time> admission_until;  // for accepted cells that wait for room
+  std::size_t idle_kernels = 0;                // by the last message
+  bool unloaded = false;                       // it is in the stores only: what still comes is handed to the supervisor
   alarm wake;
 
   // session_face
   char const* state() const override;
   std::string row() const override;
   std::vector<kernel_view> kernels() const override;
+  void add_candidates(std::vector<candidate>& into) const override;
+  void on_measured(std::unordered_map<std::string, std::uint64_t> const& bytes) override;
   void forget_notices(std::vector<notice_id> const& ids) override {
     std::erase_if(notices, [&](auto const& each) { return std::find(ids.begin(), ids.end(), each.notice) != ids.end(); });
   }
@@ -192,11 +218,13 @@ struct session_state final : session_face {
   slot const* holder(kernel_id const& kernel) const;
   /// Where the cell is, or goes to.
   slot& place_of(live_cell const& cell);
+  slot const& place_of(live_cell const& cell) const;
   storage::kernel_slot const& key_of(slot const& at) const { return slot_in(own_row, at.number); }
   /// What the run asks for; what it leaves out is as for the cell before it.
   storage::kernel_slot key_for(run_cell const& what) const;
   /// The slot of that key; null: there is none.
   slot* find_slot(storage::kernel_slot const& key);
+  slot const* find_slot(storage::kernel_slot const& key) const;
   /// As find_slot, or a new one in own_row, which is not recorded yet; an error when there are too many.
   result<std::uint32_t> make_slot(storage::kernel_slot key);
   /// From now on the session's row is this one; slots are made and forgotten by it.
@@ -247,6 +275,23 @@ struct session_state final : session_face {
   void dispatch();
   bool begins_with_reset(live_cell const& cell);
   void send_execute(slot& at, live_cell& cell);
+
+  // session_capacity.cpp
+  /// Whether a kernel may be started now; if not, the session waits in the queue for one. `for_cells`: accepted ones need it.
+  bool is_admitted(bool for_cells);
+  void leave_queue();
+  /// What there is no room in.
+  std::string shortage_in_words() const;
+  error not_admitted() const;
+  void end_unadmitted();
+  void on_room();
+  /// A cell of it runs or is queued.
+  bool has_cells(slot const& at) const;
+  bool is_idle(slot const& at) const;
+  void on_hibernate(hibernate_kernel const& order);
+  bool may_unload() const;
+  /// Behind each message: what others must know of what it changed.
+  void after_message();
 
   // session_frames.cpp
   struct batch;
@@ -328,8 +373,9 @@ struct session_state final : session_face {
     auto const& link = at.kernel->row;
     return link.generation > 0 || link.reason == "restored" || link.reason == "forked";
   }
-  void save_and_stop(slot& at, stop_session_kernel const& order);
-  void on_snapshot(std::uint32_t number, stop_session_kernel const& order, std::uint64_t generation, result<link::answered> answer);
+  void save_and_end(slot& at, saving_order order);
+  void on_snapshot(slot& at, saving_order const& order, std::uint64_t generation, result<link::answered> answer);
+  void not_saved(slot& at, saving_order const& order, error why, bool is_busy);
   void record_saved(slot& at, storage::saved_record row);
   void on_saved_recorded(slot& at, std::optional<storage::failure> const& problem);
   /// True: its end is looked at again once it is recorded, or not, where the namespace is now: in the file that it saved at its end, or no
@@ -339,6 +385,7 @@ struct session_state final : session_face {
   void on_restored(slot& at, result<link::answered> answer);
   void give_up_saved(slot& at, std::string const& why);
   void erase_saved(slot& at, std::optional<storage::notice_record> notice);
+  void erase_saved_untold(slot& at);
   void on_saved_erased(slot& at, std::optional<storage::failure> const& problem);
   void remove_state_files() const;
 

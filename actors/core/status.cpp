@@ -48,6 +48,9 @@ std::string status_json(context const& shared, std::vector<kernel_view> const& k
   limits.number("source_bytes", defaults::source_limit).number("output_bytes_kept", defaults::output_kept);
   limits.number("line_bytes", defaults::line_limit).number("keep_cells", shared.settings.keep_cells);
   limits.number("keep_cells_days", shared.settings.keep_cells_days);
+  limits.number("max_kernels", shared.settings.max_kernels).number("max_kernels_hard", shared.settings.max_kernels_hard);
+  limits.number("max_kernels_per_owner", shared.settings.max_kernels_per_owner);
+  limits.number("max_memory_mb", shared.settings.max_memory_mb);
   link::json_writer out;
   out.text("version", version).text("protocol", client_protocol).integer("pid", ::getpid());
   out.text("home", shared.settings.home.string()).text("started_at", rfc3339(shared.started_at));

@@ -7,9 +7,11 @@
 #include "actors/base/caf.hpp"
 #include "actors/base/clock.hpp"
 #include "actors/core/job_list.hpp"
+#include "actors/core/kernel_keeper.hpp"
 #include "actors/core/list_page.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/mover.hpp"
+#include "actors/core/owner_closing.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/status.hpp"
 #include "actors/env/messages.hpp"
@@ -28,6 +30,8 @@ struct supervisor_state {
   shared_context shared;
   mover moves;
   alarm wake;
+  kernel_keeper keeper{self, shared, wake};
+  owner_closing closing{self, shared, [this](session_call& call) { route(call); }};
   std::optional<steady_time> flush_at;
   std::vector<caf::actor> fronts;  // that have asked anything: told when the gateway ends
   std::vector<reply_to> shutdown_waiters;
@@ -39,6 +43,7 @@ struct supervisor_state {
   void start(recovery_plan plan) {
     if (auto last = shared->stores->last_session_number()) shared->last_session = *last;
     recover(self->system(), shared, std::move(plan));
+    keeper.start();
     schedule_home_check();
   }
 
@@ -56,6 +61,10 @@ struct supervisor_state {
 
   void on_session_call(session_call& call) {
     know(call.from.front);
+    route(call);
+  }
+
+  void route(session_call& call) {
     if (shared->shutting_down)
       return answer_error(call.from, {error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
     if (shared->forking.contains(call.key)) return answer_error(call.from, being_forked(call.key));
@@ -128,12 +137,14 @@ struct supervisor_state {
   void on_list(reply_to const& from, list_kernels const& what) {
     std::vector<std::string> items;
     std::string last;
+    auto const ranks = keeper.ranks();
     for (auto const& view : kernels()) {
       if (!what.after.empty() && view.kernel.text >= what.after) continue;
       if (!matches(what.owner, view.key.owner) || !matches(what.child, view.key.child)) continue;
       if (!matches(what.session, view.key.session) || !matches(what.state, view.state())) continue;
       if (items.size() == what.limit) return answer_text(from, list_json(items, last));
-      items.push_back(view.to_json());
+      auto const rank = ranks.find(view.kernel.text);
+      items.push_back(view.to_json(rank == ranks.end() ? 0 : rank->second));
       last = view.kernel.text;
     }
     answer_text(from, list_json(items, ""));
@@ -186,6 +197,7 @@ struct supervisor_state {
       check_home();
     else
       wake.at(self, home_check_at);
+    keeper.on_wake(now);
     if (flush_at && *flush_at <= now) {
       flush_at.reset();
       moves.flush();
@@ -247,6 +259,7 @@ struct supervisor_state {
 
   void end() {
     end_by.reset();
+    closing.refuse_all({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
     // Those that did not settle in time must not hold the process: what they have not recorded is found at the next start.
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
     for (auto const& to : std::exchange(shutdown_waiters, {}))
@@ -267,6 +280,8 @@ struct supervisor_state {
           using request = std::decay_t<decltype(what)>;
           if constexpr (std::is_same_v<request, list_sessions> || std::is_same_v<request, list_kernels>)
             on_list(from, what);
+          else if constexpr (std::is_same_v<request, close_owner>)
+            closing.begin(from, what);
           else if constexpr (std::is_same_v<request, stop_kernel>)
             on_stop(from, what);
           else if constexpr (std::is_same_v<request, list_jobs> || std::is_same_v<request, list_notices>)
@@ -311,7 +326,10 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context const& sha
           for (auto& [key, entry] : state->shared->sessions)
             if (entry.face) entry.face->forget_connection(closed.front, closed.connection);
         },
+        [state](answer const& told) { state->closing.on_answer(told); },
         [state](move_soon) { state->schedule_flush(); },
+        [state](look_at_kernels) { state->keeper.look(); },
+        [state](memory_measured const& told) { state->keeper.on_measured(told); },
         [state](disk_committed const& committed) { state->on_committed(committed); },
         [state](end_gateway& order) { state->on_end_gateway(std::move(order.why)); },
         [state](session_ended) { state->end_if_settled(); },

@@ -13,6 +13,7 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/base/unique_fd.hpp"
 #include "actors/core/display_store.hpp"
+#include "actors/core/kernel_view.hpp"
 #include "actors/core/leftovers.hpp"
 #include "actors/link/spool.hpp"
 
@@ -170,6 +171,11 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           self->send(request.asker, job_group_ended{request.job, end_job(request.job)});
         },
         [=](copy_file const& request) { self->send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
+        [=](measure_memory const& request) {
+          memory_measured told;
+          for (auto const& [kernel, pid] : request.of) told.bytes.emplace(kernel.text, resident_bytes(pid));
+          self->send(request.asker, std::move(told));
+        },
         [=](remove_tree const& request) {
           std::error_code problem;
           std::filesystem::remove_all(request.path, problem);

@@ -112,7 +112,7 @@ std::vector<field> kernel_fields() {
       or_null(text("cell", "the one that runs")),
       integer("queued", "how many cells wait"),
       integer("jobs", "how many run in it; it is not stopped while one does"),
-      or_null(integer("victim_rank", "always null: no kernel is ended for lack of room yet")),
+      or_null(integer("victim_rank", "its turn to be hibernated for lack of room, 1 being the next; null: it is not to be")),
   };
 }
 
@@ -136,7 +136,7 @@ std::vector<field> job_fields() {
 
 std::vector<field> notice_fields() {
   return {text("id", "for notice.ack"),
-          word("kind", {"reattached", "restarted", "state_lost", "restored", "job_finished"}, "what has happened"),
+          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "job_finished"}, "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
 }
@@ -175,7 +175,7 @@ std::vector<object_description> notice_objects() {
       {"notice", notice_fields()},
       {"notice details",
        {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
-        list("skipped", "skipped name", "names that could not be restored; the first 1000"),
+        list("skipped", "skipped name", "names that could not be saved or restored; the first 1000"),
         or_left_out(list("names", "string", "of `restored`: those that were; the first 1000"))}},
       {"skipped name", {text("name", "of the variable"), text("reason", "why it is not there")}},
       {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},
@@ -211,6 +211,7 @@ std::vector<object_description> row_objects() {
   return {
       {"session row", session_fields()},
       {"forked session", forked_session_fields()},
+      {"closed owner", {integer("sessions", "how many are gone"), integer("kernels", "how many of them had one")}},
       {"left behind", left_behind_fields()},
       {"variable",
        {text("name", "its name"), text("type", "its class"), or_null(integer("bytes", "its own size, without what it refers to")),
@@ -240,7 +241,9 @@ std::vector<object_description> gateway_objects() {
        {integer("connections", "of clients at once"), integer("queue_per_session", "cells that wait"),
         integer("source_bytes", "of a cell"), integer("output_bytes_kept", "of a cell; what follows is counted"),
         integer("line_bytes", "of a request"), integer("keep_cells", "records of a session"),
-        integer("keep_cells_days", "and for how long")}},
+        integer("keep_cells_days", "and for how long"), integer("max_kernels", "above it idle ones are hibernated; 0: no limit"),
+        integer("max_kernels_hard", "above it cells wait; 0: no limit"), integer("max_kernels_per_owner", "the same of one owner"),
+        integer("max_memory_mb", "the same of the memory of all, in MiB")}},
       {"kernels left", {integer("kernels_left", "how many live on")}},
   };
 }

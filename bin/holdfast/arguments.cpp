@@ -42,6 +42,7 @@ struct parser {
   session_arguments session;
   reset_arguments reset;
   close_arguments close;
+  std::string whole_owner;
   fork_arguments fork;
   kernels_arguments kernels;
   kernel_arguments kernel;
@@ -85,6 +86,7 @@ struct parser {
   void add_cell_commands();
   void add_run();
   void add_list_commands();
+  void finish_close();
   void add_service_commands();
   command taken();
   void finish_run();
@@ -167,7 +169,13 @@ void parser::add_list_commands() {
   add_limit(c, variables_of.limit);
   add_session_command("reset", "end a session's kernel; its next cell starts with an empty namespace", help::reset_examples,
                       reset.where);
-  add_session_command("close", "end a session's kernel and remove the session with its records", help::close_examples, close.where);
+  c = add("close", "end a session's kernel and remove the session with its records", help::close_examples);
+  c->add_option("-s,--session", close.where.session, "the session [\"default\"]")->type_name("SESSION");
+  c->add_option("SESSION", close.where.session, "the same as -s SESSION")->type_name("");
+  c->add_option("-o", close.where.owner, "the owner of the session [\"default\"]")->type_name("OWNER");
+  c->add_option("--owner", whole_owner, "close all sessions of this owner and of its children instead [that of -o]")
+      ->type_name("OWNER")
+      ->expected(0, 1);
 
   c = add("fork", "make another session with a copy of a session's variables", help::fork_examples);
   c->add_option("-o,--owner", fork.where.owner, "the owner of both sessions [\"default\"]")->type_name("OWNER");
@@ -222,6 +230,17 @@ void parser::add_service_commands() {
   c->add_option("COMMAND", help_about, "the command")->type_name("");
 }
 
+void parser::finish_close() {
+  auto const* command = app.get_subcommand("close");
+  close.is_whole_owner = command->count("--owner") > 0;
+  if (!close.is_whole_owner) return;
+  if (command->count("--session") > 0 || command->count("SESSION") > 0)
+    throw CLI::ValidationError("close --owner", "takes no session; one session of an owner is closed by: holdfast close -o OWNER SESSION");
+  if (whole_owner.empty()) return;
+  if (command->count("-o") > 0) throw CLI::ValidationError("close --owner", "takes OWNER here or by -o, not both");
+  close.where.owner = whole_owner;
+}
+
 void parser::finish_run() {
   if (!run.file && !run.code) throw CLI::ValidationError("run", "needs CODE, -f FILE, or - for standard input");
   if (run.file && run.code) throw CLI::ValidationError("run", "takes CODE or -f FILE, not both");
@@ -261,7 +280,10 @@ command parser::taken() {
   if (name == "sessions") return sessions;
   if (name == "session") return session;
   if (name == "reset") return reset;
-  if (name == "close") return close;
+  if (name == "close") {
+    finish_close();
+    return close;
+  }
   if (name == "fork") return fork;
   if (name == "kernels") return kernels;
   if (name == "kernel") return kernel;

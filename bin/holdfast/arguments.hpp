@@ -68,6 +68,7 @@ struct reset_arguments {
 };
 struct close_arguments {
   scope where;
+  bool is_whole_owner = false;  // all sessions of where.owner
 };
 
 struct fork_arguments {

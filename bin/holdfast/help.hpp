@@ -67,7 +67,9 @@ inline constexpr std::string_view sessions_examples =
     "  holdfast sessions -o alice --state busy\n";
 inline constexpr std::string_view session_examples = "  holdfast session analysis\n";
 inline constexpr std::string_view reset_examples = "  holdfast reset analysis\n";
-inline constexpr std::string_view close_examples = "  holdfast close analysis\n";
+inline constexpr std::string_view close_examples =
+    "  holdfast close analysis\n"
+    "  holdfast close --owner alice                                all of alice's sessions, those of her children too\n";
 inline constexpr std::string_view fork_examples =
     "  holdfast fork analysis what-if\n"
     "  holdfast run -s what-if 'x = 2'     analysis has its own x still\n\n"

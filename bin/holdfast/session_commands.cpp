@@ -1,6 +1,7 @@
 // sessions, session, reset, close, fork.
 #include "bin/holdfast/ask.hpp"
 #include "bin/holdfast/exit_codes.hpp"
+#include "bin/holdfast/fields.hpp"
 #include "bin/holdfast/format.hpp"
 #include "bin/holdfast/rows.hpp"
 #include "bin/holdfast/streams.hpp"
@@ -18,6 +19,14 @@ int ask_session(settings const& here, std::string_view method, scope const& wher
   });
 }
 
+int close_owner(settings const& here, std::string const& owner) {
+  return ask(here, "owner.close", {{"owner", owner}}, [&](boost::json::object const& closed) -> int {
+    write_out("closed owner " + one_line(owner) + ": " + std::to_string(number(closed, "sessions")) + " sessions, " +
+              std::to_string(number(closed, "kernels")) + " kernels ended\n");
+    return exit_ok;
+  });
+}
+
 }  // namespace
 
 int execute(settings const& here, sessions_arguments const& given) {
@@ -30,6 +39,7 @@ int execute(settings const& here, sessions_arguments const& given) {
 int execute(settings const& here, session_arguments const& given) { return ask_session(here, "session.get", given.where); }
 int execute(settings const& here, reset_arguments const& given) { return ask_session(here, "session.reset", given.where); }
 int execute(settings const& here, close_arguments const& given) {
+  if (given.is_whole_owner) return close_owner(here, given.where.owner);
   boost::json::object params;
   given.where.add_to(params);
   // The row is that of a session without kernel and cells: shown, it would look like a new one.

@@ -76,7 +76,7 @@ TEST_CASE("what is not built, not known or not complete is a usage error") {
                                                                  {"metrics"},
                                                                  {"doctor"},
                                                                  {"stop", "--kernels"},
-                                                                 {"close", "--owner"},
+                                                                 {"close", "--owner", "a", "b"},
                                                                  {"run", "-E", "sandbox", "1"},
                                                                  {"run"},
                                                                  {"run", "-f", "a.py", "1"},
@@ -154,6 +154,9 @@ TEST_CASE("a session is named by its place or by -s") {
   CHECK(parsed_as<reset_arguments>({"reset", "s1"}).where.session == "s1");
   CHECK(parsed_as<reset_arguments>({"reset", "-s", "s1"}).where.session == "s1");
   CHECK(parsed_as<close_arguments>({"close"}).where.session == "default");
+  CHECK_FALSE(parsed_as<close_arguments>({"close", "-o", "a", "b"}).is_whole_owner);
+  CHECK(parsed_as<close_arguments>({"close", "--owner"}).is_whole_owner);
+  CHECK(parsed_as<close_arguments>({"close", "--owner", "a"}).where.owner == "a");
 }
 
 TEST_CASE("help is no error and names the exit codes and examples") {

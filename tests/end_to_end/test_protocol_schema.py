@@ -10,7 +10,7 @@ from holdfast_test.waiting import wait_until
 
 # Described because it is sent, but only ever as null or empty: what would fill it is not built.
 ALWAYS_EMPTY = {
-    ("result", "fallback"), ("kernel row", "tools"), ("kernel row", "victim_rank"),
+    ("result", "fallback"), ("kernel row", "tools"),
     ("forked session", "cell"),  # it is as idle as the original
 }  # fmt: skip
 ENDLESS = "import time\ndisplay(1)\nprint('on', flush=True)\ntime.sleep(600)"
@@ -168,6 +168,8 @@ job = run('sleep', '600')
     def endings(self):
         self.ask("session.reset")
         self.ask("session.close", session="exits")
+        self.ask("owner.close", child="c1")
+        self.refuse(1001, "owner.close", child="c1")
         self.ask("run", code="import threading\nx, lock = 1, threading.Lock()", session="stopped")
         self.ask("kernel.stop", kernel=self.ask("kernel.list", session="stopped")["items"][0]["kernel"])
         self.ask("session.list", state="hibernated")

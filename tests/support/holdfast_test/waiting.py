@@ -19,3 +19,12 @@ def wait_until(condition, what, seconds=10.0):
         if time.monotonic() >= deadline:
             raise NeverHappened(f"waited {seconds:g} s in vain: {what}")
         time.sleep(POLL_SECONDS)
+
+
+def stays_true(condition, seconds, what):
+    """Polls `condition` for that long; AssertionError names `what` as soon as it is not true."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not condition():
+            raise AssertionError(f"it did not stay so: {what}")
+        time.sleep(POLL_SECONDS)
