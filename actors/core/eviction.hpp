@@ -52,7 +52,8 @@ struct victim {
 
 /// Which kernels are to be hibernated now: first those that make room, then those over their idle limit; each kind least recently used
 /// first, of equal ages the lower id, and those that cannot be saved whole after all others. `waiting`: the owners of those who wait for a
-/// kernel, in order of arrival. Busy, asked for, starting ones and those with live jobs are never among them; pinned ones only for their age.
+/// kernel, in order of arrival. Busy, asked for, starting ones and those with live jobs are never among them; pinned ones for their age
+/// only.
 std::vector<victim> choose_victims(std::span<candidate const> all, std::span<std::string_view const> waiting,
                                    kernel_limits const& limits, storage::unix_ms now);
 

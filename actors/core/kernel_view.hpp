@@ -41,6 +41,7 @@ struct kernel_view {
 class session_face {
  public:
   virtual ~session_face() = default;
+  virtual session_number number() const = 0;
   /// `new starting idle busy hibernated unreachable`.
   virtual char const* state() const = 0;
   /// The session row of docs/protocol.md as JSON text.

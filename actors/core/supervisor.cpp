@@ -1,6 +1,9 @@
 #include "actors/core/supervisor.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
 
 #include <caf/io/middleman.hpp>
 
@@ -92,6 +95,7 @@ struct supervisor_state {
   void on_list(reply_to const& from, list_sessions const& what) {
     session_number before = 0;
     if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
+    if (what.state && *what.state != "new" && *what.state != "hibernated") return list_loaded(from, what, before);
     std::vector<std::string> items;
     while (items.size() < what.limit) {
       auto page = shared->stores->sessions(what.owner.value_or(""), what.child, before, defaults::list_limit_most);
@@ -106,6 +110,20 @@ struct supervisor_state {
         if (items.size() == what.limit) return answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
       }
       if (page->size() < defaults::list_limit_most) break;
+    }
+    answer_text(from, list_json(items, ""));
+  }
+
+  /// Those in a state that only loaded ones are in: whatever else is in the stores is not looked through.
+  void list_loaded(reply_to const& from, list_sessions const& what, session_number before) {
+    std::map<session_number, session_face const*, std::greater<>> found;
+    for (auto const& [key, entry] : shared->sessions)
+      if (entry.face && matches(what.owner, key.owner) && matches(what.child, key.child) && matches(what.state, entry.face->state()))
+        found.emplace(entry.face->number(), entry.face);
+    std::vector<std::string> items;
+    for (auto at = before == 0 ? found.begin() : found.upper_bound(before); at != found.end(); ++at) {
+      if (items.size() == what.limit) return answer_text(from, list_json(items, std::to_string(std::prev(at)->first)));
+      items.push_back(at->second->row());
     }
     answer_text(from, list_json(items, ""));
   }

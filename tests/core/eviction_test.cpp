@@ -213,7 +213,8 @@ TEST_CASE("whatever there is, no busy kernel is chosen, none twice, and no more 
       CHECK(each.even_in_part == !it.is_wholly_saveable);
       seen[each.at] = true;
     }
-    auto const there = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](auto const& each) { return !each.is_being_ended; }));
+    auto const stays = [](auto const& each) { return !each.is_being_ended; };
+    auto const there = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), stays));
     if (limits.kernels_hard == 0 && limits.kernels_per_owner == 0 && limits.memory_bytes == 0) {
       auto const over = limits.kernels > 0 && there > limits.kernels ? there - limits.kernels : 0;
       CHECK(chosen.size() <= over);

@@ -58,7 +58,7 @@ TEST_CASE("who waits for its owner's cap alone holds nobody else up") {
   CHECK(there.roll.admitted().size() == 1);
 }
 
-TEST_CASE("somebody is to look when a kernel is one too many, when one ends or a turn is left while others wait, and when one begins to wait") {
+TEST_CASE("somebody is to look at one kernel too many, at one that waits, and at an end or a turn given up while others wait") {
   rolled there({.kernels = 1});
   auto const first = there.roll.enter("a");
   CHECK(there.looks == 0);

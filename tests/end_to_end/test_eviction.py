@@ -109,6 +109,7 @@ class CapTest(EvictionCase):
         self.fill("b", "c")
 
         self.wait_state("b", "hibernated")
+        self.wait_kernels(2)
 
         self.assertEqual(self.daemon.kernels(session="a")[0]["kernel"], kernel)
         self.assertEqual({row["session"]: row["victim_rank"] for row in self.daemon.kernels()}, {"c": 1, "a": 2})
@@ -153,7 +154,7 @@ class CapTest(EvictionCase):
         self.daemon.run(SLOW_TO_SAVE + "\nx = 'a'", session="a")
         kernel = self.daemon.kernels()[0]["kernel"]
         self.fill("b", "c")
-        wait_until(lambda: "1.part" in self.state_files(), "it to save")
+        wait_until(lambda: "1.0.part" in self.state_files(), "it to save")
 
         result = self.daemon.run("x", session="a")
 
@@ -177,7 +178,7 @@ class CapTest(EvictionCase):
 
     def test_one_that_cannot_be_saved_is_kept_and_another_one_goes(self):
         self.fill("a")
-        obstacle = self.daemon.home / "state" / "1.part"
+        obstacle = self.daemon.home / "state" / "1.0.part"
         obstacle.mkdir()
         self.fill("b", "c")
 

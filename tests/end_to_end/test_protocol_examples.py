@@ -31,6 +31,7 @@ while not job.read_bytes(): time.sleep(0.01)
 """
 PREPARED = {
     "cell.display": {"session": "pictures", "cell": "shown", "code": SHOWN},
+    "owner.close": {"child": "delegate", "code": "1"},
     "job.list": {"code": MAKE},
 }
 

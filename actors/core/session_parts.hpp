@@ -1,0 +1,131 @@
+// What a session is made of: runs that wait, live cells, kernels and saved namespaces by kernel key. Values of session_state.hpp, like it
+// internal to the session_*.cpp files; decide nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/base/caf.hpp"
+#include "actors/core/context.hpp"
+#include "actors/core/display_store.hpp"
+#include "actors/core/messages.hpp"
+#include "actors/core/output_log.hpp"
+
+namespace holdfast::core {
+
+/// Why a cell is being ended before it is done by itself.
+enum class cell_ending : std::uint8_t { none, interrupt, timeout, reset, close };
+
+/// A call that waits for a cell.
+struct waiter {
+  reply_to to;
+  std::optional<steady_time> until;  // none: until final
+  bool stream = false;
+  std::uint64_t offset = 0;  // of the next text to notify
+  std::uint64_t seq = 0;     // of its last cell.stream
+};
+
+/// A run that is not accepted yet; they are looked at strictly in order.
+struct arrival {
+  reply_to from;
+  run_cell what;
+  storage::digest code{};
+  steady_time deadline;      // for its kernel, from admission_timeout
+  std::uint32_t deaths = 0;  // kernels that died while they started for it
+};
+
+/// An accepted cell that is not final.
+struct live_cell {
+  storage::cell_record row;
+  /// What it takes to send it; the code is there until its start is recorded.
+  storage::outbox_record outbox;
+  bool sent = false;  // handed to the present kernel in this incarnation, or known to run there
+  cell_ending ending = cell_ending::none;
+  std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
+  std::vector<waiter> waiters;
+  output_log output;
+  display_store displays;
+  std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
+};
+
+/// What a session asks the disk store, so that it knows the answers apart. Of what concerns a slot the number of that is added, below
+/// slots_tagged; above `first_cell`: the number of an accepted cell.
+inline constexpr std::uint64_t slots_tagged = 1ULL << 32;
+enum disk_tag : std::uint64_t {
+  session_row,
+  session_end,
+  fork_put,
+  saved_put = slots_tagged,
+  saved_erased = 2 * slots_tagged,
+  first_cell = 3 * slots_tagged
+};
+
+/// The saved namespace of a slot and what is underway with it.
+struct saved_namespace {
+  enum class step : std::uint8_t { none, snapshot, recording, restoring, erasing };
+
+  std::optional<storage::saved_record> row;  // as `disk` has it; while it is there no cell is sent to a kernel
+  step now = step::none;
+  storage::saved_record coming;                  // while recording: what row will be
+  std::optional<storage::notice_record> evicted;  // while recording: recorded with it
+  std::optional<kernel_dead> ended;              // while recording or erasing: the kernel's end, looked at again once that is done
+  std::optional<storage::notice_record> notice;  // while erasing: recorded with it
+  std::vector<notice_id> withdrawn;              // while erasing: erased with it, as they would be untrue
+  std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
+};
+
+/// Why a kernel is ended with its namespace saved, and who asked.
+struct saving_order {
+  kernel_id kernel;
+  end_reason why = end_reason::stop;         // or hibernated
+  std::string reason;                        // of the row
+  bool even_in_part = true;                  // else nothing is ended if some names cannot be saved
+  std::optional<reply_to> from = {};         // of a stop
+  std::optional<eviction_reason> told = {};  // hibernated: what the session's notice says
+};
+
+/// The kernel of a slot, from its intended link to its proven end.
+struct session_kernel {
+  caf::actor actor;
+  storage::link_record row;
+  std::shared_ptr<kernel_port> port;  // since its first attach of this incarnation
+  bool attached = false;
+  std::optional<end_reason> ending;  // ordered to end: it gets no more cells
+  bool was_tried = false;            // in this incarnation: it was attached, or could not be
+  /// The session's row as it was before it took over what the run that this kernel is started for asks of it; none: found in the records.
+  std::optional<storage::session_record> row_before = {};
+  kernel_roll::place place = {};                         // counts it
+  storage::unix_ms save_again_at = 0;                    // a save has failed: it is not hibernated before then
+  std::optional<std::uint64_t> partly_saveable_at = {};  // the generation at which a snapshot left names out
+};
+
+/// What a kernel told and the store may not take.
+using news = std::variant<std::monostate, kernel_said, kernel_dead, kernel_start_failed>;
+
+/// A kernel key of the session with its kernel, or with where its namespace is meanwhile. Its row is in own_row.slots, by the same number.
+struct slot {
+  std::uint32_t number = 0;
+  std::optional<session_kernel> kernel;
+  saved_namespace saved;
+  /// What its kernel told and the store did not take: nothing of it has happened yet, it is looked at again at store_retry_at.
+  news stalled;
+  std::vector<reply_to> stop_waiters;
+
+  bool has(kernel_id const& wanted) const { return kernel && kernel->row.kernel == wanted; }
+  /// It is being ended as its namespace is saved, or is about to be.
+  bool is_ending_saved() const {
+    return kernel && (kernel->ending == end_reason::stop || kernel->ending == end_reason::hibernated);
+  }
+  bool is_attached() const { return kernel && kernel->attached && !kernel->ending; }
+  /// While there is a saved namespace no cell is sent to a kernel.
+  bool takes_cells() const { return is_attached() && !saved.row; }
+};
+
+/// The row of a slot, which is there.
+storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number);
+storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number);
+
+}  // namespace holdfast::core
