@@ -40,13 +40,12 @@ storage::changes rows_of(std::size_t number) {
   row.number = number;
   row.key = key_of(number);
   row.created_at = 1;
-  row.python = "/usr/bin/python3";
-  row.fresh_reason = "died";
+  row.slots.front().python = "/usr/bin/python3";
+  row.slots.front().fresh_reason = "died";
   storage::saved_record saved;
   saved.session = number;
   saved.kernel = kernel_id("k-" + std::to_string(number));
-  saved.file = "state/" + std::to_string(number);
-  saved.python = row.python;
+  saved.file = "state/" + std::to_string(number) + ".0";
   saved.reason = "idle";
   saved.bytes = 1000;
   saved.names = {"x", "frame", "model"};

@@ -44,7 +44,11 @@ void owner_closing::go_on(std::uint64_t number) {
     auto const loaded = shared_->sessions.find(key);
     if (loaded != shared_->sessions.end() && loaded->second.face) of.kernels += loaded->second.face->kernels().size();
     ++of.underway;
-    session_call call{{caf::actor_cast<caf::actor>(self_), number, 0}, key, close_session{}};
+    session_call call;
+    call.from.front = caf::actor_cast<caf::actor>(self_);
+    call.from.connection = number;
+    call.key = key;
+    call.what = close_session{};
     route_(call);
   }
   if (of.underway > 0) return;
