@@ -1,8 +1,11 @@
 #include "actors/core/context.hpp"
 
+#include <boost/json/array.hpp>
 #include <caf/send.hpp>
 
 #include "actors/base/log.hpp"
+#include "actors/core/messages.hpp"
+#include "actors/env/messages.hpp"
 
 namespace holdfast::core {
 
@@ -38,6 +41,25 @@ void context::forget_later(session_number session, notice_id const& told) {
 /// Sent once, however much changes until it is looked at.
 void context::look_at_kernels() {
   if (supervisor && !std::exchange(look_asked, true)) caf::anon_send(supervisor, core::look_at_kernels{});
+}
+
+error context::unknown_environment(std::string const& name) const {
+  std::string listed;
+  boost::json::array known;
+  for (auto const& [each, known_as] : environments) {
+    listed += (listed.empty() ? "" : ", ") + each;
+    known.emplace_back(each);
+  }
+  return {error_code::invalid_params,
+          "no environment " + name + "; there are: " + listed,
+          {{"param", "environment"}, {"known", std::move(known)}}};
+}
+
+void context::remove_kernel_files(storage::link_record const& link) const {
+  caf::anon_send(files, remove_tree{path(link.directory)});
+  auto const is_ours = link.directory == "run/" + link.kernel.text;  // one that another home took over is not
+  if (auto const there = environment_of(link.environment); there && link.environment != "local" && is_ours)
+    caf::anon_send(there, env::remove_kernel{link.kernel, link.process});
 }
 
 std::string state_path(session_number session, std::uint32_t slot) {

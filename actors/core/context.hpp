@@ -2,6 +2,7 @@
 // (the disk store has the stores too, for commit_disk alone). Holds no decisions.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -29,9 +30,27 @@ struct context {
   event_hub events;
 
   caf::actor supervisor;
-  caf::actor disk;         // commit_to_disk
-  caf::actor files;        // what may block on files and processes (workers.hpp)
-  caf::actor environment;  // actors/env/messages.hpp
+  caf::actor disk;   // commit_to_disk
+  caf::actor files;  // what may block on files and processes (workers.hpp)
+  struct environment {
+    caf::actor actor;    // takes actors/env/messages.hpp
+    std::string python;  // of kernels that name none
+  };
+  /// By name: `local` always, the others as they were registered.
+  std::map<std::string, environment> environments;
+  /// Empty when nobody registered it.
+  caf::actor environment_of(std::string const& name) const {
+    auto const found = environments.find(name);
+    return found == environments.end() ? caf::actor{} : found->second.actor;
+  }
+  std::string const& python_of(std::string const& environment_name) const {
+    auto const found = environments.find(environment_name);
+    return found == environments.end() ? settings.python : found->second.python;
+  }
+  /// Names those that there are.
+  error unknown_environment(std::string const& name) const;
+  /// What is kept of a kernel that is gone, or never came to be, wherever it was.
+  void remove_kernel_files(storage::link_record const& link) const;
 
   /// Loaded sessions; others are in the stores only. `face` is valid as long as the entry is there: its actor removes it.
   struct session_entry {

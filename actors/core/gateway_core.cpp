@@ -33,7 +33,8 @@ void raise_descriptor_limit() {
 
 }  // namespace
 
-result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings) {
+result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings,
+                                       std::vector<env::exec_registration> const& registered) {
   if (auto prepared = prepare_home(settings.home); !prepared) return tl::unexpected(std::move(prepared.error()));
   auto lock = home_lock::acquire(settings.home);
   if (!lock) return tl::unexpected(std::move(lock.error()));
@@ -70,9 +71,13 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
   shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);
   auto* raw = shared.get();
-  shared->environment =
+  shared->environments["local"] = {
       env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, shared->variables,
-                                            [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }});
+                                            [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }}),
+      settings.python};
+  for (auto const& each : registered)
+    shared->environments[each.name] = {env::spawn_exec_environment(system, {settings, found.home.id, found.incarnation, each}),
+                                       each.python};
   auto core = std::make_shared<running>();
   core->shared = shared;
   core->supervisor = spawn_supervisor(system, shared, std::move(*plan));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <caf/actor_system.hpp>
 
 #include "actors/base/config.hpp"
 #include "actors/base/messages.hpp"
+#include "actors/env/exec_environment.hpp"
 
 namespace holdfast::core {
 
@@ -14,7 +16,9 @@ namespace holdfast::core {
 struct running;
 
 /// Takes the home's lock, opens the stores, starts the supervisor and begins recovery. `busy` names the process that has the home.
-result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings);
+/// `registered`: the environments beside `local`, each under a name of its own.
+result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings,
+                                       std::vector<env::exec_registration> const& registered = {});
 
 /// All three: on the multiplexer thread only, that is, from a broker. They never answer before they return.
 void route(running& core, session_call call);

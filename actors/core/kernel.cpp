@@ -9,11 +9,18 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/base/failpoints.hpp"
-#include "actors/base/identity.hpp"
-#include "actors/base/unix_socket.hpp"
+#include "actors/core/kernel_reach.hpp"
 #include "actors/core/lifecycle.hpp"
 #include "actors/core/workers.hpp"
-#include "actors/link/socket_link.hpp"
+
+namespace holdfast::core {
+
+/// To itself: what was sent in this turn is to leave.
+struct flush_now {};
+
+}  // namespace holdfast::core
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::flush_now)
 
 namespace holdfast::core {
 
@@ -28,15 +35,17 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         row(std::move(plan.row)),
         session(std::move(plan.session)),
         spawn(std::move(plan.spawn)),
-        link(self, row.last_seq) {}
+        reach(row.environment == "local" ? reach_locally(self, shared, {row, [this] { apply(kernel_event::process_gone); }})
+                                         : reach_by_commands(self, shared, shared->environment_of(row.environment), {row, {}})),
+        link(reach->link()) {}
 
   caf::io::broker* self;
   shared_context shared;
   storage::link_record row;  // as it was when this actor was made; process and token matter here
   caf::actor session;
   std::optional<env::spawn_kernel> spawn;
-  link::socket_link link;
-  process_watch watch;
+  std::unique_ptr<kernel_reach> reach;
+  link::transport& link;  // of `reach`
   kernel_state now = kernel_state::spawning;
   alarm wake;
   milliseconds retry_delay{0};
@@ -44,7 +53,9 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   std::optional<steady_time> hello_deadline;  // while a connection waits for hello
   std::optional<steady_time> kill_at;         // a shutdown was asked for
   std::optional<steady_time> ack_at;          // a bare ack is due then
+  std::optional<steady_time> look_at;         // attached to one that cannot say that something has come
   bool had_hello = false;
+  bool flushes_soon = false;  // flush_now is on its way
   std::optional<link::exited> exit_report;
 
   config const& settings() const { return shared->settings; }
@@ -54,23 +65,20 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       if (failpoint(failpoint_id::core_before_spawn_requested))
         return on_refused({error_code::start_failed, "cannot start kernel " + row.kernel.text + ": the request failed", {}});
       spawn->asker = caf::actor_cast<caf::actor>(self);
-      self->send(shared->environment, *spawn);
+      auto const environment = shared->environment_of(row.environment);
+      if (!environment) return on_refused(shared->unknown_environment(row.environment));
+      self->send(environment, *spawn);
       return;
     }
     now = kernel_state::attaching;
     connect();
   }
 
-  /// Watches the process of the row unless that is done; false when it is proven gone, and the machine told so. What cannot be told now
-  /// is asked again with the next attempt to connect.
+  /// False when its process is proven gone, and the machine told so.
   bool identify() {
-    if (watch || row.process.pid == 0) return true;
-    auto pidfd = open_pidfd(row.process);
-    if (pidfd)
-      watch = process_watch(self, std::move(*pidfd), [this] { apply(kernel_event::process_gone); });
-    else if (pidfd.error() == process_state::gone)
-      return apply(kernel_event::process_gone), false;
-    return true;
+    if (reach->identify(row.process)) return true;
+    apply(kernel_event::process_gone);
+    return false;
   }
 
   // ---- the machine ----
@@ -89,9 +97,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       case kernel_action::retry: return retry_later();
       case kernel_action::ask_exit:
         link.close();
-        watch.cancel();
-        self->send(shared->environment, env::await_exit{caf::actor_cast<caf::actor>(self), row.kernel, row.nursery});
-        return;
+        reach->stop_watching();
+        return reach->ask_exit(row.kernel, row.nursery, state_path(row.session, row.slot));
       case kernel_action::leave:
         log::warn("kernel-left", "kernel {} belongs to another home: left alone", row.kernel.text);
         self->send(session, kernel_left{row.kernel});
@@ -102,7 +109,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   void finish() {
     now = kernel_state::ended;
     link.close();
-    watch.cancel();
+    reach->stop_watching();
     self->quit();
   }
 
@@ -127,19 +134,13 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   void connect() {
     retry_at.reset();
     if (!identify()) return;
-    auto socket = connect_unix(settings().home / row.directory / "kernel.sock");
-    if (!socket) return apply(kernel_event::link_lost, "connect: errno " + std::to_string(socket.error()));
-    if (!is_trusted_peer(socket->get())) return apply(kernel_event::link_lost, "another user listens on its socket");
-    // Before it is told the token. Proves nothing of the kernel, which may live on behind a socket file that was replaced. One that was
-    // forked just now may not have called listen() itself yet.
-    auto const is_starting = spawn && !had_hello;
-    if (!is_starting && is_other_peer(socket->get(), row.process))
-      return apply(kernel_event::link_lost, "another process listens on its socket; put the kernel's own kernel.sock back");
     if (failpoint(failpoint_id::core_before_attach_sent)) return apply(kernel_event::link_lost, "attach was not sent");
     auto const& found = shared->stores->found();
-    link.open(std::move(*socket), {row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),
-                                   static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), link::protocol});
-    hello_deadline = steady_clock::now() + settings().scaled(settings().hello_deadline);
+    auto const problem = reach->connect({row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),
+                                         static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), link::protocol},
+                                        spawn && !had_hello);
+    if (problem) return apply(kernel_event::link_lost, *problem);
+    hello_deadline = steady_clock::now() + reach->hello_patience();
     wake.at(self, *hello_deadline);
   }
 
@@ -153,6 +154,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     link.close();
     hello_deadline.reset();
     ack_at.reset();
+    look_at.reset();
     apply(kernel_event::link_lost, why);
   }
 
@@ -162,10 +164,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     if (failpoint(failpoint_id::core_after_hello)) return on_link_lost("the hello was not taken");
     auto const resumed = std::exchange(had_hello, true);
     apply(kernel_event::hello);
-    if (!watch) {
-      row.process = message.process;
-      if (!identify()) return;
-    }
+    row.process = message.process;
+    if (!identify()) return;
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
     self->send(session, kernel_attached{row.kernel, message.epoch, message.process, !resumed && row.epoch > 0, shared_from_this()});
   }
@@ -178,6 +178,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     // 4096 frames unacked: it does not read. Its connection is given up and made anew; deadlines end what hangs.
     if (!link.send(std::move(payload))) return on_link_lost("its window is full");
     if (link.ack_due()) schedule_ack();
+    flush_soon();
   }
 
   void send_execute(std::string payload) override {
@@ -186,11 +187,26 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     (void)failpoint(failpoint_id::link_after_execute_sent);
   }
 
-  void on_data(caf::io::new_data_msg const& message) {
-    if (!link.is(message.handle)) return;
+  /// At the end of this turn, with whatever else is sent in it.
+  void flush_soon() {
+    if (!reach->socket() && !std::exchange(flushes_soon, true)) self->send(self, flush_now{});
+  }
+  void flush() {
+    flushes_soon = false;
+    if (now == kernel_state::ended) return;
+    reach->flush();
+    look_at.reset();
+    if (auto const patience = reach->look_after()) {
+      look_at = steady_clock::now() + *patience;
+      wake.at(self, *look_at);
+    }
+  }
+
+  void on_events(std::vector<link::event> events) {
     std::vector<said> frames;
     std::optional<std::string> broken;
-    for (auto& event : link.on_data(message.buf)) {
+    auto is_gone = false;
+    for (auto& event : events) {
       if (auto* hello = std::get_if<link::hello>(&event)) {
         on_hello(*hello);
       } else if (auto* frame = std::get_if<link::frame>(&event)) {
@@ -206,16 +222,21 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         return apply(kernel_event::link_lost, no->message);
       } else if (auto* problem = std::get_if<link::broken>(&event)) {
         broken = problem->reason;
+      } else {
+        is_gone = true;
       }
     }
     if (!frames.empty()) self->send(session, kernel_said{row.kernel, std::move(frames)});
+    if (is_gone) return apply(kernel_event::process_gone);
     if (broken) on_link_lost(*broken);
+    flush_soon();
   }
 
   void record(std::uint64_t seq) override {
     if (now == kernel_state::ended) return;
     link.record(seq);
     if (link.ack_due()) schedule_ack();
+    flush_soon();
   }
 
   void schedule_ack() {
@@ -235,7 +256,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       wake.at(self, *kill_at);
       return;
     }
-    if (order.way == end_kernel::how::abort && identify() && watch && watch.send_signal(SIGABRT)) {
+    if (order.way == end_kernel::how::abort && identify() && reach->signal(SIGABRT)) {
       kill_at = steady_clock::now() + defaults::abort_patience;
       wake.at(self, *kill_at);
       return;
@@ -243,19 +264,19 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     kill();
   }
 
+  /// Again and again, until the process is known to be gone: a signal to another host may be lost, and without an identified process there
+  /// is nothing that may be signalled yet.
   void kill() {
     kill_at.reset();
-    if (!identify()) return;
-    // Without an identified process there is nothing that may be signalled: it is ended when it is known.
-    if (!watch || !watch.send_signal(SIGKILL)) {
-      kill_at = steady_clock::now() + defaults::attach_retry_most;
-      wake.at(self, *kill_at);
-    }
+    if (now == kernel_state::dying || now == kernel_state::ended || !identify()) return;
+    (void)reach->signal(SIGKILL);
+    kill_at = steady_clock::now() + defaults::attach_retry_most;
+    wake.at(self, *kill_at);
   }
 
   void on_exit_known(env::exit_known const& known) {
     exit_report = known.report;
-    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, row.process.pid,
+    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, reach->socket() ? row.process.pid : 0,
                                            shared->path(row.directory), shared->path(state_path(row.session, row.slot))});
   }
 
@@ -282,6 +303,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         connect();
     }
     if (due(kill_at)) kill();
+    if (due(look_at)) reach->look();
   }
 };
 
@@ -300,14 +322,24 @@ caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, 
             [state](env::spawn_refused const& answer) { state->on_refused(answer.problem); },
             [state](env::exit_known const& known) { state->on_exit_known(known); },
             [state](remains_found& found) { state->on_remains(std::move(found)); },
-            [state](caf::io::new_data_msg const& message) { state->on_data(message); },
-            [state](caf::io::data_transferred_msg const& message) { state->link.on_transferred(message.remaining); },
+            [state](caf::io::new_data_msg const& message) {
+              auto* socket = state->reach->socket();
+              if (socket && socket->is(message.handle)) state->on_events(socket->on_data(message.buf));
+            },
+            [state](caf::io::data_transferred_msg const& message) {
+              if (auto* socket = state->reach->socket()) socket->on_transferred(message.remaining);
+            },
             [state](caf::io::connection_closed_msg const& message) {
-              if (state->link.is(message.handle)) {
-                state->link.on_closed();
+              if (auto* socket = state->reach->socket(); socket && socket->is(message.handle)) {
+                socket->on_closed();
                 state->on_link_lost("the connection was closed");
               }
             },
+            [state](env::carried& answer) { state->on_events(state->reach->on_carried(std::move(answer))); },
+            [state](env::process_signalled const& answer) {
+              if (answer.is_gone) state->apply(kernel_event::process_gone);
+            },
+            [state](flush_now) { state->flush(); },
             [state](wake_up const& message) {
               if (state->wake.take(message)) state->on_wake();
             },

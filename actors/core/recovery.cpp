@@ -44,7 +44,7 @@ void sweep_run_directories(context const& shared, std::set<std::string> const& k
 }  // namespace
 
 void recover(caf::actor_system& system, shared_context const& shared, recovery_plan plan) {
-  if (!plan.nurseries.empty()) caf::anon_send(shared->environment, env::relink_nurseries{std::move(plan.nurseries)});
+  if (!plan.nurseries.empty()) caf::anon_send(shared->environment_of("local"), env::relink_nurseries{std::move(plan.nurseries)});
   std::set<std::string> directories;
   for (auto const& [number, links] : plan.sessions)
     for (auto const& link : links) directories.insert(link.directory);
@@ -66,7 +66,10 @@ void recover(caf::actor_system& system, shared_context const& shared, recovery_p
     }
     // Closed while its kernel was being ended: nothing may use that kernel any more.
     for (auto const& link : links) {
-      if (auto pidfd = open_pidfd(link.process)) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
+      if (auto const there = link.environment == "local" ? caf::actor{} : shared->environment_of(link.environment))
+        caf::anon_send(there, env::remove_kernel{link.kernel, link.process});
+      else if (auto pidfd = open_pidfd(link.process))
+        ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
       (void)shared->commit({storage::erase_link{link.kernel}});
       caf::anon_send(shared->files, remove_tree{shared->path(link.directory)});
     }

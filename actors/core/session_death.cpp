@@ -107,7 +107,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   if (!committed) return stall(*at, told);
   auto const stop_waiters = std::exchange(at->stop_waiters, {});
   auto const view = view_of(*at);
-  self->send(shared->files, remove_tree{shared->path(at->kernel->row.directory)});
+  shared->remove_kernel_files(at->kernel->row);
   at->kernel.reset();
   take_row(std::move(next));  // the slot may be gone with it
   shared->move_later(own_row.number);
@@ -264,7 +264,7 @@ void session_state::on_dead(kernel_dead told) {
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
   publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" +
                               (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
-  self->send(shared->files, remove_tree{shared->path(at.kernel->row.directory)});
+  shared->remove_kernel_files(at.kernel->row);
   at.kernel.reset();
   for (auto& row : ended) {
     if (storage::is_final(row.status)) {

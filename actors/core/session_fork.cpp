@@ -71,6 +71,11 @@ void session_state::refuse_fork(reply_to const& from, session_key const& into, e
 }
 
 void session_state::on_fork(reply_to const& from, fork_session const& what) {
+  if (auto const& environment = slot_in(own_row, own_row.slot).environment; environment != "local")
+    return answer_error(from, {error_code::cannot_fork,
+                               "cannot fork session " + own_row.key.session + ": its kernel lives in environment " + environment +
+                                   ", and only those of local are forked",
+                               {}});
   auto made = copy_of_row(what.into);
   auto const found = shared->stores->find_session(made.key);
   if (!found) return answer_error(from, from_storage(found.error()));

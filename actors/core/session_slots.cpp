@@ -42,10 +42,13 @@ storage::kernel_slot session_state::key_for(run_cell const& what) const {
   auto const* before = what.if_kernel ? holder(*what.if_kernel) : nullptr;
   if (before == nullptr && !cells.empty()) before = &place_of(cells.back());
   auto key = before ? key_of(*before) : slot_in(own_row, own_row.slot);
-  if (what.environment) key.environment = *what.environment;
+  if (what.environment && *what.environment != key.environment) {
+    key.environment = *what.environment;
+    key.python.clear();  // a path here may mean nothing there
+  }
   if (what.python) key.python = *what.python;
   if (what.tools) key.tools = *what.tools;
-  if (key.python.empty()) key.python = shared->settings.python;  // by its name, so that a later cell can name it
+  if (key.python.empty()) key.python = shared->python_of(key.environment);  // by its name, so that a later cell can name it
   return key;
 }
 

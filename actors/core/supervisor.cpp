@@ -282,11 +282,12 @@ struct supervisor_state {
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
     for (auto const& to : std::exchange(shutdown_waiters, {}))
       answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
-    self->send(shared->environment, env::let_go{});
+    for (auto const& [name, each] : shared->environments) self->send(each.actor, env::let_go{});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);
     for (auto const& front : fronts) self->send(front, gateway_ended{why_ending});
-    shared->supervisor = shared->environment = shared->disk = shared->files = {};
+    shared->environments.clear();
+    shared->supervisor = shared->disk = shared->files = {};
     self->quit();
   }
 

@@ -12,6 +12,7 @@
 
 #include "actors/base/errors.hpp"
 #include "actors/link/messages.hpp"
+#include "actors/link/relay_link.hpp"
 #include "storage/records.hpp"
 
 namespace holdfast::env {
@@ -46,9 +47,41 @@ struct await_exit {
   caf::actor asker;
   kernel_id kernel;
   nursery_id nursery;
+  storage::process_identity process;
+  std::string state;  // where it saved its namespace, relative to the home; an environment out of reach of our files looks there
 };
 struct exit_known {
   std::optional<link::exited> report;
+};
+
+// ---- of environments that are reached by commands only ----
+
+/// One trip of a relay_link; `asker` gets carried with the same number.
+struct carry {
+  caf::actor asker;
+  kernel_id kernel;
+  storage::process_identity process;
+  link::relay_link::trip trip;
+  bool is_urgent = false;  // another trip waits there
+};
+struct carried {
+  std::uint64_t trip = 0;
+  tl::expected<link::brought, std::string> outcome;
+};
+/// Signals the process if it is still the one that was recorded; `asker` gets process_signalled.
+struct signal_process {
+  caf::actor asker;
+  kernel_id kernel;
+  storage::process_identity process;
+  int number = 0;
+};
+struct process_signalled {
+  bool is_gone = false;  // proof; false: it is not known to be
+};
+/// Removes what is kept there of a kernel, which is ended first if it lives. Tried for some time; no answer.
+struct remove_kernel {
+  kernel_id kernel;
+  storage::process_identity process;  // pid 0: none is known
 };
 
 /// Attaches the nurseries of an earlier incarnation; those that are gone are forgotten.
@@ -66,5 +99,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::kernel_spawned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::spawn_refused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::await_exit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::exit_known)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::carry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::carried)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::signal_process)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::process_signalled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::remove_kernel)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::relink_nurseries)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::let_go)

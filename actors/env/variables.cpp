@@ -46,6 +46,11 @@ variables kernel_variables(variables const& gateway, std::vector<std::string> co
   return chosen;
 }
 
+words usual_words() {
+  auto const listed = [](auto const& from) { return std::vector<std::string_view>(from.begin(), from.end()); };
+  return {listed(usual_names), listed(usual_prefixes), listed(secret_words), listed(interpreter_prefixes)};
+}
+
 variables nursery_variables(variables const& gateway, std::vector<std::string> const& pass_env, variables const& session) {
   auto chosen = kernel_variables(gateway, pass_env, {});
   for (auto const& [name, value] : session)

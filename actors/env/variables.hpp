@@ -22,4 +22,10 @@ variables kernel_variables(variables const& gateway, std::vector<std::string> co
 /// The part of a kernel's environment that its nursery must start with.
 variables nursery_variables(variables const& gateway, std::vector<std::string> const& pass_env, variables const& session);
 
+/// The words that these decisions go by, for whoever makes them elsewhere.
+struct words {
+  std::vector<std::string_view> names, prefixes, secret_words, interpreter_prefixes;
+};
+words usual_words();
+
 }  // namespace holdfast::env

@@ -45,9 +45,10 @@ std::vector<param> run_params() {
        .type = param_type::id,
        .sentence = "an id that never runs twice in this session; null: a new one, c- and a ULID"},
       {.name = "environment",
-       .type = param_type::word,
-       .words = {"local"},
-       .sentence = "where the kernel lives; null: as last time, at first local"},
+       .type = param_type::id,
+       .sentence =
+           "where the kernel lives: `local`, or one that the process of the gateway has registered; null: as last time, at first "
+           "local"},
       {.name = "python",
        .type = param_type::text,
        .least = 1,

@@ -1,7 +1,12 @@
 #include "holdfast/holdfast.hpp"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
 #include <boost/json/parse.hpp>
 
+#include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/log.hpp"
 #include "actors/front/gateway_parts.hpp"
@@ -55,6 +60,7 @@ json::object name_of(std::string const& owner, std::string const& child, std::st
 void add_options(json::object& params, std::string_view code, run_options const& options) {
   params["code"] = code;
   if (!options.cell.empty()) params["cell"] = options.cell;
+  if (options.environment) params["environment"] = *options.environment;
   if (options.python) params["python"] = *options.python;
   if (options.tools) params["tools"] = json::array(options.tools->begin(), options.tools->end());
   if (options.cwd) params["cwd"] = *options.cwd;
@@ -119,6 +125,35 @@ gateway::~gateway() {
 void gateway::on_notice(std::function<void(notice const&)> callback) { parts_->on_notice = std::move(callback); }
 void gateway::on_event(std::function<void(event const&)> callback) { parts_->on_event = std::move(callback); }
 
+void gateway::add_environment(std::string name, std::shared_ptr<exec_environment> environment) {
+  std::lock_guard const lock(parts_->mutex);
+  auto const refuse = [&](std::string const& why) {
+    raise({error_code::invalid_params, "cannot add environment " + name + ": " + why, {{"param", "environment"}}});
+  };
+  if (parts_->runtime) refuse("the gateway has been started");
+  auto const is_word = [](unsigned char each) { return std::isalnum(each) || (each != 0 && std::strchr("._:-", each) != nullptr); };
+  if (name.empty() || name.size() > defaults::id_length_most || !std::all_of(name.begin(), name.end(), is_word))
+    refuse("a name is 1 to 128 characters of A-Z a-z 0-9 . _ : -");
+  if (name == "local") refuse("that is this machine");
+  for (auto const& each : parts_->environments)
+    if (each.name == name) refuse("there is one of that name");
+  auto run = [environment](env::exec_command const& what) {
+    auto done = environment->execute({what.argv, what.cwd, what.timeout, what.input});
+    return env::exec_outcome{std::move(done.output), done.returncode};
+  };
+  parts_->environments.push_back({std::move(name), environment->directory(), environment->python(), std::move(run)});
+}
+
+std::string exec_environment::command::shell_line() const {
+  std::string line;
+  for (auto const& word : argv) {
+    line += line.empty() ? "'" : " '";
+    for (auto const each : word) line += each == '\'' ? std::string("'\\''") : std::string(1, each);
+    line += '\'';
+  }
+  return line;
+}
+
 void gateway::start() {
   std::lock_guard const lock(parts_->mutex);
   if (parts_->runtime) raise({error_code::busy, "cannot start the gateway: it has been started before; make another one", {}});
@@ -127,7 +162,8 @@ void gateway::start() {
   if (auto prepared = prepare_home(settings->home); !prepared) raise(prepared.error());
   if (auto opened = log::open(settings->home / "daemon.log"); !opened) raise(opened.error());
   if (!parts_->callbacks) parts_->callbacks = std::make_unique<front::callback_thread>();
-  auto started = front::runtime::start({std::move(*settings), parts_->configuration.listen, parts_->start_core});
+  auto started =
+      front::runtime::start({std::move(*settings), parts_->configuration.listen, parts_->start_core, parts_->environments});
   if (!started) raise(started.error());
   parts_->runtime = std::move(*started);
   subscribe(*parts_);

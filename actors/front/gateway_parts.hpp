@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "actors/front/callback_thread.hpp"
 #include "actors/front/runtime.hpp"
@@ -14,6 +15,7 @@ namespace holdfast {
 struct gateway::parts {
   config configuration;
   std::function<result<front::core_handle>(caf::actor_system&, holdfast::config const&)> start_core;  // empty: the real one
+  std::vector<env::exec_registration> environments;
   std::function<void(notice const&)> on_notice;
   std::function<void(event const&)> on_event;
 

@@ -19,8 +19,9 @@ class real_core final : public core_port {
 
 }  // namespace
 
-result<core_handle> start_real_core(caf::actor_system& system, config const& settings) {
-  auto running = core::start(system, settings);
+result<core_handle> start_real_core(caf::actor_system& system, config const& settings,
+                                    std::vector<env::exec_registration> const& environments) {
+  auto running = core::start(system, settings, environments);
   if (!running) return tl::unexpected(std::move(running.error()));
   return std::make_shared<real_core>(std::move(*running));
 }

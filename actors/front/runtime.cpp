@@ -20,7 +20,8 @@ result<std::unique_ptr<runtime>> runtime::start(options given) {
   if (auto prepared = prepare_home(given.settings.home); !prepared) return tl::unexpected(std::move(prepared.error()));
   std::unique_ptr<runtime> made(new runtime());
   made->system_ = std::make_unique<caf::actor_system>(made->actor_config_);
-  auto core = (given.start_core ? given.start_core : start_real_core)(*made->system_, given.settings);
+  auto core = given.start_core ? given.start_core(*made->system_, given.settings)
+                               : start_real_core(*made->system_, given.settings, given.environments);
   if (!core) return tl::unexpected(std::move(core.error()));
   made->core_ = std::move(*core);
   auto const ended = [raw = made.get()](std::optional<error> const& why) { raw->on_ended(why); };

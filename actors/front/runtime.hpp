@@ -10,11 +10,13 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/json/object.hpp>
 
 #include "actors/base/caf.hpp"
 #include "actors/base/config.hpp"
+#include "actors/env/exec_environment.hpp"
 #include "actors/front/api_front.hpp"
 #include "actors/front/core_port.hpp"
 
@@ -27,6 +29,7 @@ class runtime {
     bool listen = false;
     /// Starts the core; the real one unless a test brings its own.
     std::function<result<core_handle>(caf::actor_system&, config const&)> start_core;
+    std::vector<env::exec_registration> environments = {};  // for the real one
   };
 
   /// Errors: those of the home, the lock, the stores and the socket.
@@ -63,6 +66,7 @@ class runtime {
 };
 
 /// The core of actors/core/gateway_core.hpp.
-result<core_handle> start_real_core(caf::actor_system& system, config const& settings);
+result<core_handle> start_real_core(caf::actor_system& system, config const& settings,
+                                    std::vector<env::exec_registration> const& environments = {});
 
 }  // namespace holdfast::front

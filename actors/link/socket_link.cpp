@@ -43,7 +43,7 @@ void socket_link::on_hello(hello const& message) {
   attached_ = true;
 }
 
-std::vector<socket_link::event> socket_link::on_data(std::vector<char> const& bytes) {
+std::vector<event> socket_link::on_data(std::vector<char> const& bytes) {
   std::vector<event> events;
   decoder_.feed({bytes.data(), bytes.size()});
   while (auto item = decoder_.next()) {

@@ -5,35 +5,25 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <caf/io/broker.hpp>
 
 #include "actors/base/unique_fd.hpp"
-#include "actors/link/decoder.hpp"
-#include "actors/link/handshake.hpp"
+#include "actors/link/transport.hpp"
 #include "actors/link/window.hpp"
 
 namespace holdfast::link {
 
-/// The link cannot go on with this connection: close it and attach again.
-struct broken {
-  std::string reason;
-};
-
-class socket_link {
+class socket_link final : public transport {
  public:
-  /// What arrived: frames are fresh ones only, in order.
-  using event = std::variant<hello, refused, frame, oversized, broken>;
-
   /// `recorded`: the highest seq from the peer whose effects are recorded.
   socket_link(caf::io::broker* self, std::uint64_t recorded) : self_(self), recorded_(recorded) {}
 
   /// Takes over a connected socket and says attach on it.
   void open(unique_fd socket, attach const& message);
-  bool is_open() const { return !handle_.invalid(); }
-  bool is_attached() const { return attached_; }
+  bool is_open() const override { return !handle_.invalid(); }
+  bool is_attached() const override { return attached_; }
   bool is(caf::io::connection_handle handle) const { return is_open() && handle == handle_; }
 
   /// Handles what the broker got for this connection.
@@ -41,16 +31,14 @@ class socket_link {
   void on_transferred(std::uint64_t remaining);
   /// The scribe is gone: keeps the window for the next connection.
   void on_closed();
-  void close();
+  void close() override;
 
-  /// Queues a payload and writes it if attached. False: the window is full, nothing changed.
-  bool send(std::string payload);
-  /// The effects of everything up to `seq` are recorded.
-  void record(std::uint64_t seq);
-  bool ack_due() const { return attached_ && window_.ack_due(); }
-  void write_ack();
+  bool send(std::string payload) override;
+  void record(std::uint64_t seq) override;
+  bool ack_due() const override { return attached_ && window_.ack_due(); }
+  void write_ack() override;
 
-  std::uint64_t recorded() const { return recorded_; }
+  std::uint64_t recorded() const override { return recorded_; }
   std::size_t buffered() const { return decoder_.buffered() + window_.unacked_bytes(); }
 
  private:

@@ -50,8 +50,9 @@ class failure : public std::runtime_error {
 };
 
 struct run_options {
-  std::string cell = {};                   // an id that never runs twice in this session; empty: a new one
-  std::optional<std::string> python = {};  // another one is another kernel of the session; none: as last time
+  std::string cell = {};                        // an id that never runs twice in this session; empty: a new one
+  std::optional<std::string> environment = {};  // where its kernel lives; none: as last time, at first `local`
+  std::optional<std::string> python = {};       // another one is another kernel of the session; none: as last time
   std::optional<std::vector<std::string>> tools =
       {};                                       // names that cells can import; another set is another kernel; none: as last time
   std::optional<std::string> cwd = {};          // of a fresh kernel, absolute
@@ -97,6 +98,39 @@ struct event {
   std::uint64_t seq = 0;
   std::string kind;
   std::string json;  // all of it
+};
+
+/// A place for kernels that is reached by running commands there, each to its end: a container, a host behind ssh, a sandbox with an API.
+/// What it needs there: a POSIX system with Python 3.8 or newer, /proc, and processes that outlive the command that started them.
+///
+/// A warm cell is one command. Kernels there go on when this process ends, and are attached again by the next one that registers the
+/// same name. A command that fails, for whatever reason, says nothing about a kernel: it is tried again.
+class exec_environment {
+ public:
+  struct command {
+    std::vector<std::string> argv;
+    std::string cwd;                    // empty: anywhere
+    std::chrono::milliseconds timeout;  // end it after this; it then counts as failed
+    std::string input;                  // its whole standard input, any bytes
+
+    /// The same for where a command is one line for /bin/sh.
+    std::string shell_line() const;
+  };
+  struct outcome {
+    std::string output;  // its standard output, byte for byte
+    int returncode = 0;
+  };
+
+  virtual ~exec_environment() = default;
+
+  /// Runs a command to its end. Called on threads of the gateway's own, up to 72 at once, and may block for as long as its timeout; an
+  /// exception counts as a failure. A call that is underway when the gateway ends is not waited for: this object lives until it returns.
+  virtual outcome execute(command const& what) = 0;
+
+  /// Where the far side keeps program, kernels and sockets; of this user alone. A leading ~ is the home directory there.
+  virtual std::string directory() const { return "~/.local/state/holdfast/remote"; }
+  /// The interpreter there, a path or a name: for the gateway's own work, and for kernels whose session names none.
+  virtual std::string python() const { return "python3"; }
 };
 
 enum class kernels { keep, end };
@@ -151,6 +185,9 @@ class gateway {
   void on_notice(std::function<void(notice const&)> callback);
   /// Everything that happens. Before start(). Those that a slow callback lets pile up beyond 4,096 are dropped: `seq` then jumps.
   void on_event(std::function<void(event const&)> callback);
+
+  /// Makes `environment` known as `name` to run_options::environment. Before start().
+  void add_environment(std::string name, std::shared_ptr<exec_environment> environment);
 
   /// Takes the home and attaches the kernels that are there; returns while that goes on (a session waits for its own kernel).
   void start();

@@ -129,3 +129,14 @@ JOB_END_SECONDS = 3.0  # for the jobs of a kernel that ends by itself
 GROUP_LOOK = 1.0  # between two looks at groups that outlive their first process; longer if looking is slow
 OUTBOX_SECONDS = 5.0
 OUTBOX_TICK = 0.02
+
+RELAY_HANDSHAKE = 5.0  # from a relay's attach to the hello
+RELAY_QUIET = 0.005  # of silence after which a kernel that has nothing to do is taken to have sent all that it had
+RELAY_UNSHOWN = 2.0  # what came of a cell that goes on is brought back after this
+RELAY_BYTES = 768 * 1024  # of frames after which a relay returns: nothing is acked there, and at OUTPUT_WINDOW its kernel stops
+RELAY_FRAMES = 1000
+RELAY_DEATH = 1.0  # for a process that closed its connection to be gone
+RELAY_END = 5.0  # for a kernel that was told to end
+RELAY_NURSERY = 30.0  # for a nursery to start
+RELAY_SPAWN = 10.0  # for its answer to a spawn
+RELAY_EXIT_FILE = 2.0  # for a nursery to write how its kernel ended

@@ -38,6 +38,25 @@ def listen(directory, name, replace=False):
     return listener
 
 
+def connect(directory, name):
+    """A socket connected to directory/name; OSError if nobody listens there."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    dirfd = None
+    try:
+        path = '%s/%s' % (directory, name)
+        if len(os.fsencode(path)) > _SUN_PATH:
+            dirfd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            path = '/proc/self/fd/%d/%s' % (dirfd, name)
+        connection.connect(path)
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        if dirfd is not None:
+            os.close(dirfd)
+    return connection
+
+
 def made_again(directory_fd, name):
     """A new listening socket where the file of the old one, and nothing else, was removed: nobody could attach there; else None."""
     try:

@@ -1,0 +1,86 @@
+// A kernel behind commands: trips of a relay, signals and questions that run there, all through its environment's actor.
+#include "actors/base/caf.hpp"
+#include "actors/core/kernel_reach.hpp"
+#include "actors/link/relay_link.hpp"
+
+namespace holdfast::core {
+
+namespace {
+
+class command_reach final : public kernel_reach {
+ public:
+  command_reach(caf::io::broker* self, shared_context shared, caf::actor environment, reached_kernel of)
+      : self_(self),
+        shared_(std::move(shared)),
+        environment_(std::move(environment)),
+        name_(of.row.environment),
+        kernel_(of.row.kernel),
+        process_(of.row.process),
+        link_(of.row.last_seq, [this](link::relay_link::trip next) { start(std::move(next)); }) {}
+
+  link::transport& link() override { return link_; }
+
+  bool identify(storage::process_identity const& process) override {
+    process_ = process;
+    return true;  // its own host knows
+  }
+
+  std::optional<std::string> connect(link::attach message, bool) override {
+    if (!environment_) return "nobody has registered its environment " + name_;
+    message.token.clear();  // it lies there
+    link_.open(std::move(message));
+    return std::nullopt;
+  }
+
+  milliseconds hello_patience() const override { return defaults::relay_wait + 2 * defaults::command_margin; }
+
+  bool signal(int number) override {
+    if (!environment_ || process_.pid == 0) return false;
+    self_->send(environment_, env::signal_process{caf::actor_cast<caf::actor>(self_), kernel_, process_, number});
+    return true;
+  }
+
+  void stop_watching() override {}
+
+  void ask_exit(kernel_id const& kernel, nursery_id const& nursery, std::string const& state) override {
+    self_->send(environment_, env::await_exit{caf::actor_cast<caf::actor>(self_), kernel, nursery, process_, state});
+  }
+
+  void flush() override { link_.pump(); }
+
+  std::vector<link::event> on_carried(env::carried answer) override {
+    return link_.on_brought(answer.trip, std::move(answer.outcome));
+  }
+
+  std::optional<milliseconds> look_after() const override {
+    if (!link_.is_attached() || link_.is_underway()) return std::nullopt;
+    auto const& settings = shared_->settings;
+    auto const within_grace = settings.scaled_delay(settings.grace) / defaults::grace_looks;
+    return link_.has_jobs() ? std::min(settings.scaled_delay(defaults::jobs_look), within_grace) : within_grace;
+  }
+
+  void look() override { link_.look(); }
+
+ private:
+  void start(link::relay_link::trip next) {
+    auto const is_urgent = link_.is_underway_beside(next.number);
+    self_->send(environment_, env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent});
+  }
+
+  caf::io::broker* self_;
+  shared_context shared_;
+  caf::actor environment_;
+  std::string name_;
+  kernel_id kernel_;
+  storage::process_identity process_;
+  link::relay_link link_;
+};
+
+}  // namespace
+
+std::unique_ptr<kernel_reach> reach_by_commands(caf::io::broker* self, shared_context shared, caf::actor environment,
+                                                reached_kernel of) {
+  return std::make_unique<command_reach>(self, std::move(shared), std::move(environment), std::move(of));
+}
+
+}  // namespace holdfast::core

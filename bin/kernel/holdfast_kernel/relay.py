@@ -1,0 +1,40 @@
+"""A relay: serves one request of a daemon that reaches this machine by commands alone, each of which runs to its end.
+
+Called by relay_boot.py. `serve` finds the operation, which answers a head and the frames behind it. Formats: docs/wire.md, Relay.
+"""
+
+import os
+import sys
+
+from . import frames
+
+
+def serve(head, root, rest):
+    """`root`: the absolute directory of all that is kept here. `rest`: the frames behind the head, as they came."""
+    home = os.path.join(root, head['home'])
+    answer, data = _operation(head['operation'])(head, home, rest)
+    payload = frames.to_payload(answer)
+    body = frames.encode(0, 0, payload) + data
+    out = sys.stdout.buffer
+    out.write(b'\nholdfast-relay %s %d\n' % (head['nonce'].encode(), len(body)))
+    out.write(body)
+    out.flush()
+
+
+def _operation(name):
+    """Imported when it is needed: a relay lives for one of them."""
+    if name == 'carry':
+        from . import relay_carry
+        return relay_carry.carry
+    if name == 'spawn':
+        from . import relay_spawn
+        return relay_spawn.spawn
+    from . import relay_ends
+    return {'signal': relay_ends.signal, 'remains': relay_ends.remains, 'remove': relay_ends.remove}[name]
+
+
+def run_directory(home, head):
+    """Of the kernel that a request is about."""
+    if '/' in head['kernel'] or head['kernel'] in ('', '.', '..'):
+        raise ValueError('%.128r is no kernel' % head['kernel'])
+    return os.path.join(home, 'run', head['kernel'])

@@ -1,0 +1,110 @@
+// How hosts fail: nothing of it is taken for the death of a kernel, and nothing runs twice.
+#include <catch2/catch.hpp>
+
+#include <thread>
+
+#include "tests/exec/far_sides.hpp"
+
+namespace holdfast::test {
+namespace {
+
+using mood = scripted_environment::mood;
+
+TEST_CASE("whatever a command does instead of its work, its kernel is only unreachable") {
+  auto const now = GENERATE(mood::exits_255, mood::prints_garbage, mood::throws, mood::cuts_answers_short);
+  embedded<by_script> setup;
+  auto const first = setup.run("main", "1 + 1");
+  auto& far = *setup.far.environment;
+  far.set_mood(now);
+  auto session = setup.open("main");
+
+  auto waiting = session.run_async("1 + 1", {.environment = "far"});
+  auto const seen = far.count();
+  CHECK(comes_true([&] { return far.count() > seen + 3; }));
+  auto const rows = setup.kernels_there();
+  REQUIRE(rows.size() == 1);
+  CHECK(rows.front().at("state") == "unreachable");
+  far.set_mood(mood::well);
+
+  auto const result = waiting.get();
+  CHECK(result.status == "ok");
+  CHECK(result.kernel == first.kernel);
+  CHECK(kernel_of(result).at("execution_count") == 2);
+}
+
+TEST_CASE("a spawn whose answer does not come is a failed start, and what came to be there is ended") {
+  embedded<by_script> setup(keys{{"fallback", "error"}});
+  auto& far = *setup.far.environment;
+  setup.run("other", "1 + 1");
+  far.set_mood(mood::cuts_answers_short);
+
+  CHECK_THROWS_AS(setup.run("main", "1 + 1"), failure);
+  far.set_mood(mood::well);
+
+  CHECK(setup.kernels_there().size() == 1);
+  CHECK(comes_true([&] { return far.living() == 1; }));
+}
+
+TEST_CASE("the program is brought once, however many ask for it at once") {
+  embedded<by_shell> setup;
+  std::vector<std::future<cell_result>> all;
+  for (auto each = 0; each < 4; ++each)
+    all.push_back(setup.open("s" + std::to_string(each)).run_async("1 + 1", {.environment = "far"}));
+
+  for (auto& each : all) CHECK(each.get().value == "2");
+
+  CHECK(setup.far.environment->count("stage") == 1);
+  CHECK(setup.kernels_there().size() == 4);
+}
+
+TEST_CASE("neither code nor token is in a command's words") {
+  embedded<by_shell> setup;
+  std::vector<std::string> lines;
+  std::mutex mutex;
+  setup.far.environment->look_at([&](exec_environment::command const& what) {
+    std::lock_guard const lock(mutex);
+    lines.push_back(what.shell_line());
+  });
+
+  setup.run("main", "secret_of_mine = 5");
+
+  std::lock_guard const lock(mutex);
+  REQUIRE_FALSE(lines.empty());
+  for (auto const& line : lines) {
+    CHECK(line == lines.front());
+    CHECK(line.find("secret_of_mine") == std::string::npos);
+  }
+}
+
+TEST_CASE("much output arrives whole, though each command brings only so much of it") {
+  embedded<by_shell> setup;
+  setup.run("main", "1 + 1");
+
+  auto const result = setup.run("main", "for i in range(60000): print('%059d' % i)");
+
+  CHECK(result.status == "ok");
+  CHECK(boost::json::parse(result.json).at("stdout_bytes") == 3600000);
+}
+
+TEST_CASE("what a cell of minutes prints is shown while it runs") {
+  embedded<by_shell> setup;
+  setup.run("main", "1 + 1");
+  std::promise<std::string> shown;
+  std::atomic<bool> is_first{true};
+  run_options options;
+  options.environment = "far";
+  options.on_output = [&](std::string_view, std::string_view text, std::uint64_t) {
+    if (is_first.exchange(false)) shown.set_value(std::string(text));
+  };
+
+  auto waiting = setup.open("main").run_async(std::string("print('early', flush=True)\n") + by_shell::wait(), options);
+  auto seen = shown.get_future();
+
+  CHECK(seen.wait_for(20s) == std::future_status::ready);
+  CHECK(seen.get() == "early\n");
+  setup.far.release();
+  CHECK(waiting.get().status == "ok");
+}
+
+}  // namespace
+}  // namespace holdfast::test
