@@ -22,7 +22,7 @@ method list_method() {
             R"({"items": [{"kernel": "k-01KGA5DT00000000000000000K", "owner": "default", "child": null, "session": "default",
             "environment": "local", "python": "/usr/bin/python3", "tools": [], "pid": 4711, "state": "idle",
             "stale": false, "memory_bytes": 17825792, "started_at": "2026-01-31T12:00:00.000Z",
-            "idle_ms": 30, "cell": null, "queued": 0, "jobs": 0, "victim_rank": null}], "next": null})"}},
+            "idle_ms": 30, "cell": null, "queued": 0, "jobs": 0, "victim_rank": 1}], "next": null})"}},
       .build = [](arguments const& given) {
         return to_supervisor(list_kernels{given.optional_text("owner"), given.optional_text("child"),
                                           given.optional_text("session"), given.optional_text("state"),

@@ -8,7 +8,7 @@ from holdfast_test.waiting import wait_until
 
 METHODS = {
     "run", "cell.get", "cell.wait", "cell.list", "cell.output", "cell.display", "cell.interrupt",
-    "session.list", "session.get", "session.variables", "session.fork", "session.reset", "session.close", "kernel.list", "kernel.stop", "job.list", "job.stop", "job.output",
+    "session.list", "session.get", "session.variables", "session.fork", "session.reset", "session.close", "owner.close", "kernel.list", "kernel.stop", "job.list", "job.stop", "job.output",
     "notice.list", "notice.ack", "event.subscribe", "status", "rpc.discover", "shutdown",
 }  # fmt: skip
 
