@@ -33,13 +33,13 @@ class GraceTest(SavedCase):
 
     def test_why_one_could_not_be_saved_at_its_grace_is_told_to_the_next_cell(self):
         self.daemon.run("x = 1")
-        (self.daemon.home / "state" / "1.part").mkdir()
+        (self.daemon.home / "state" / "1.0.part").mkdir()
 
         self.outlive()
         result = self.daemon.run("x", text_limit=4000)
 
         self.assertEqual((result["error"]["name"], result["kernel"]["state_lost"]), ("NameError", True), result)
-        why = f"its namespace was not saved: cannot save to {self.daemon.home}/state/1: Is a directory"
+        why = f"its namespace was not saved: cannot save to {self.daemon.home}/state/1.0: Is a directory"
         self.assertIn(why, result["notices"][0]["text"])
         self.assertIn(why, result["text"].splitlines()[0])
 
