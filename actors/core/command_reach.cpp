@@ -32,8 +32,6 @@ class command_reach final : public kernel_reach {
     return std::nullopt;
   }
 
-  milliseconds hello_patience() const override { return defaults::relay_wait + 2 * defaults::command_margin; }
-
   bool signal(int number) override {
     if (!environment_ || process_.pid == 0) return false;
     self_->send(environment_, env::signal_process{caf::actor_cast<caf::actor>(self_), kernel_, process_, number});

@@ -140,8 +140,10 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
                                          static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), link::protocol},
                                         spawn && !had_hello);
     if (problem) return apply(kernel_event::link_lost, *problem);
-    hello_deadline = steady_clock::now() + reach->hello_patience();
-    wake.at(self, *hello_deadline);
+    if (auto const patience = reach->hello_patience()) {
+      hello_deadline = steady_clock::now() + *patience;
+      wake.at(self, *hello_deadline);
+    }
   }
 
   void retry_later() {

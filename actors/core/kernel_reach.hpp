@@ -30,8 +30,8 @@ class kernel_reach {
   virtual bool identify(storage::process_identity const& process) = 0;
   /// Begins to say attach; why it cannot be, if it cannot. `is_starting`: the process may not have called listen() itself yet.
   virtual std::optional<std::string> connect(link::attach message, bool is_starting) = 0;
-  /// How long a hello may take.
-  virtual milliseconds hello_patience() const = 0;
+  /// How long a hello may take; none: it says by itself that none comes.
+  virtual std::optional<milliseconds> hello_patience() const { return std::nullopt; }
   /// False: it cannot be sent now. True says nothing of its effect.
   virtual bool signal(int number) = 0;
   virtual void stop_watching() = 0;

@@ -43,7 +43,7 @@ class local_reach final : public kernel_reach {
     return std::nullopt;
   }
 
-  milliseconds hello_patience() const override { return shared_->settings.scaled(shared_->settings.hello_deadline); }
+  std::optional<milliseconds> hello_patience() const override { return shared_->settings.scaled(shared_->settings.hello_deadline); }
 
   // Without an identified process there is nothing that may be signalled.
   bool signal(int number) override { return watch_ && watch_.send_signal(number); }

@@ -107,7 +107,7 @@ struct exec_state {
                       {"first_grace_ms", scaled(defaults::first_grace)},
                       {"interrupt_grace_ms", settings().interrupt_grace.count()},
                       {"nursery_idle_ms", scaled(defaults::nursery_idle)}};
-    auto const timeout = defaults::nursery_start + defaults::spawn_deadline + defaults::command_margin;
+    auto const timeout = std::min(defaults::nursery_start + defaults::spawn_deadline + defaults::command_margin, own.longest);
     run(std::move(head), {}, timeout, false, [this, asker = request.asker, kernel = request.kernel](auto reply) {
       auto made = !reply                                 ? tl::unexpected(reply.error())
                   : text_of(*reply, "type") == "spawned" ? read_spawned(*reply)
@@ -125,7 +125,8 @@ struct exec_state {
   // ---- trips ----
 
   void on_carry(carry request) {
-    auto const wait = settings().scaled(defaults::relay_wait);
+    auto const margin = std::min(defaults::command_margin, options.registered.longest / 2);
+    auto const wait = std::min(defaults::relay_wait, options.registered.longest - margin);
     auto head = about("carry", request.kernel, request.process);
     auto const& attach = request.trip.message;
     head["attach"] = json::object{{"kernel", attach.kernel}, {"home", attach.home},         {"incarnation", attach.incarnation},
@@ -133,7 +134,7 @@ struct exec_state {
     head["wait_ms"] = wait.count();
     head["daemon_home"] = settings().home.string();
     // Those behind a first one have something to end, or to ask beside what is waited for.
-    run(std::move(head), std::move(request.trip.frames), wait + defaults::command_margin, request.is_urgent,
+    run(std::move(head), std::move(request.trip.frames), wait + margin, request.is_urgent,
         [this, asker = request.asker, number = request.trip.number](auto reply) {
           auto outcome = reply ? read_brought(std::move(*reply)) : tl::unexpected(std::move(reply.error()));
           self->send(asker, carried{number, std::move(outcome)});

@@ -30,8 +30,9 @@ struct exec_outcome {
 /// What an embedder registers.
 struct exec_registration {
   std::string name;
-  std::string directory;  // over there, where all is kept; ~ is the user's home
-  std::string python;     // over there, for relays and for kernels that name none
+  std::string directory;                 // over there, where all is kept; ~ is the user's home
+  std::string python;                    // over there, for relays and for kernels that name none
+  std::chrono::milliseconds longest{0};  // of one command
   /// Blocks; any thread, several at once. An exception is a failure.
   std::function<exec_outcome(exec_command const&)> execute;
 };

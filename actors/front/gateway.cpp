@@ -141,7 +141,8 @@ void gateway::add_environment(std::string name, std::shared_ptr<exec_environment
     auto done = environment->execute({what.argv, what.cwd, what.timeout, what.input});
     return env::exec_outcome{std::move(done.output), done.returncode};
   };
-  parts_->environments.push_back({std::move(name), environment->directory(), environment->python(), std::move(run)});
+  parts_->environments.push_back(
+      {std::move(name), environment->directory(), environment->python(), environment->longest_command(), std::move(run)});
 }
 
 std::string exec_environment::command::shell_line() const {

@@ -4,10 +4,8 @@ Finds the staged program and hands the request to it, says that the program is m
 before anything of the program is there, so it stands alone.
 """
 
-import hashlib
 import json
 import os
-import shutil
 import struct
 import sys
 
@@ -31,6 +29,8 @@ def _private_directory(path):
 
 def _stage(root, digest, files):
     """Writes the program aside and renames it: who comes second finds it there."""
+    import hashlib  # needed once, and each costs as much time as a cell
+    import shutil
     manifest = ''.join('%s %s\n' % (path, hashlib.sha256(files[path].encode()).hexdigest()) for path in sorted(files))
     if hashlib.sha256(manifest.encode()).hexdigest() != digest:
         raise ValueError('the program that came is not %s' % digest)

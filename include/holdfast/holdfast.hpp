@@ -131,6 +131,8 @@ class exec_environment {
   virtual std::string directory() const { return "~/.local/state/holdfast/remote"; }
   /// The interpreter there, a path or a name: for the gateway's own work, and for kernels whose session names none.
   virtual std::string python() const { return "python3"; }
+  /// How long one command may take at most, a second or more. A command waits there for a cell, and the next one goes on where it ended.
+  virtual std::chrono::milliseconds longest_command() const { return std::chrono::seconds(40); }
 };
 
 enum class kernels { keep, end };

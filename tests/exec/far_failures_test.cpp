@@ -45,6 +45,112 @@ TEST_CASE("a spawn whose answer does not come is a failed start, and what came t
   CHECK(comes_true([&] { return far.living() == 1; }));
 }
 
+TEST_CASE("a session that is closed while its kernel is being started there leaves none") {
+  embedded<by_script> setup;
+  auto& far = *setup.far.environment;
+  setup.run("other", "1 + 1");
+  auto const spawns = far.count("spawn");
+  far.set_mood(mood::holds_spawns);
+  auto session = setup.open("main");
+  auto waiting = session.run_async("1 + 1", {.environment = "far"});
+  REQUIRE(comes_true([&] { return far.count("spawn") > spawns; }));
+
+  auto closing = std::async(std::launch::async, [&] { session.close(); });
+  CHECK_THROWS_AS(waiting.get(), failure);
+  far.set_mood(mood::well);
+  closing.get();
+
+  CHECK(setup.kernels_there().size() == 1);
+  CHECK(comes_true([&] { return far.living() == 1; }));
+}
+
+struct by_hasty_shell : by_shell {
+  by_hasty_shell() { environment->longest = 6s; }
+};
+
+TEST_CASE("a cell may take longer than a command may") {
+  embedded<by_hasty_shell> setup;
+  auto const first = setup.run("main", "import time");
+  auto const carries = setup.far.environment->count("carry");
+
+  auto const result = setup.run("main", "time.sleep(7)\n'slept'");
+
+  CHECK(result.value == "'slept'");
+  CHECK(result.kernel == first.kernel);
+  CHECK(setup.far.environment->count("carry") > carries + 1);
+}
+
+TEST_CASE("an interpreter that is not there is named") {
+  embedded<by_shell> setup(keys{{"fallback", "error"}});
+
+  try {
+    setup.run("main", "1 + 1", {.python = "python-of-nobody"});
+    FAIL("it ran");
+  } catch (failure const& problem) {
+    CHECK(problem.code() == 1007);
+    CHECK(std::string(problem.what()).find("python-of-nobody") != std::string::npos);
+  }
+}
+
+TEST_CASE("the end of a gateway does not wait for a command that waits for a cell") {
+  embedded<by_script> setup;
+  setup.run("main", "1 + 1");
+  auto const carries = setup.far.environment->count("carry");
+  setup.run("main", by_script::wait(), {.cell = "slow", .wait = 1ms});
+  REQUIRE(comes_true([&] { return setup.far.environment->count("carry") > carries; }));
+
+  auto const begun = std::chrono::steady_clock::now();
+  setup.running->stop(kernels::keep);
+
+  CHECK(std::chrono::steady_clock::now() - begun < 10s);
+  setup.far.release();
+  setup.restart();
+  CHECK(setup.open("main").cell_wait("slow").status == "ok");
+}
+
+TEST_CASE("nothing is left there of a session that was closed") {
+  embedded<by_shell> setup;
+  setup.run("main", "1 + 1");
+  auto const far = setup.far.environment->place() / "far";
+  auto const directories = [&] {
+    std::size_t count = 0;
+    for (auto const& home : std::filesystem::directory_iterator(far))
+      if (std::filesystem::exists(home.path() / "run"))
+        for (auto const& each : std::filesystem::directory_iterator(home.path() / "run")) count += each.exists() ? 1 : 0;
+    return count;
+  };
+  REQUIRE(directories() == 1);
+
+  setup.open("main").close();
+
+  CHECK(comes_true([&] { return directories() == 0; }));
+}
+
+TEST_CASE("a namespace is saved there and restored there") {
+  embedded<by_shell> setup;
+  auto const first = setup.run("main", "x = 41");
+  setup.running->call("kernel.stop", R"({"kernel":")" + first.kernel + "\"}");
+
+  auto const second = setup.run("main", "x + 1");
+
+  CHECK(second.value == "42");
+  CHECK(second.kernel != first.kernel);
+  CHECK(kernel_of(second).at("restored") == true);
+}
+
+TEST_CASE("a session whose kernel is elsewhere is not forked, and told why") {
+  embedded<by_script> setup;
+  setup.run("main", "1 + 1");
+
+  try {
+    setup.running->call("session.fork", R"({"owner":"ada","session":"main","into":"copy"})");
+    FAIL("it was forked");
+  } catch (failure const& problem) {
+    CHECK(problem.kind() == "cannot_fork");
+    CHECK(std::string(problem.what()).find("far") != std::string::npos);
+  }
+}
+
 TEST_CASE("the program is brought once, however many ask for it at once") {
   embedded<by_shell> setup;
   std::vector<std::future<cell_result>> all;

@@ -108,6 +108,33 @@ TEMPLATE_TEST_CASE("an interrupt reaches a cell that a command waits for", "", b
   CHECK(setup.run("main", "1 + 1").kernel == result.kernel);
 }
 
+TEMPLATE_TEST_CASE("another set of tools is another kernel of the session, both are there", "", by_script, by_shell) {
+  embedded<TestType> setup;
+  using names = std::vector<std::string>;
+
+  auto const reading = setup.run("main", "1 + 1", {.tools = names{"read_file"}});
+  auto const searching = setup.run("main", "1 + 1", {.tools = names{"web_search"}});
+  auto const again = setup.run("main", "1 + 1", {.tools = names{"read_file"}});
+
+  CHECK(kernel_of(searching).at("reason") == "tools_changed");
+  CHECK(searching.kernel != reading.kernel);
+  CHECK(again.kernel == reading.kernel);
+  CHECK(setup.kernels_there().size() == 2);
+}
+
+TEMPLATE_TEST_CASE("kernels here and there are different kernels of one session", "", by_script, by_shell) {
+  embedded<TestType> setup;
+  auto session = setup.open("main");
+
+  auto const there = session.run("1 + 1", {.environment = "far"});
+  auto const here = session.run("1 + 1", {.environment = "local"});
+  auto const back = session.run("1 + 1", {.environment = "far"});
+
+  CHECK(kernel_of(here).at("environment") == "local");
+  CHECK(kernel_of(here).at("reason") == "environment_changed");
+  CHECK(back.kernel == there.kernel);
+}
+
 TEMPLATE_TEST_CASE("a child of an owner has a kernel of its own", "", by_script, by_shell) {
   embedded<TestType> setup;
 

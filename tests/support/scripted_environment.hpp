@@ -24,13 +24,14 @@ namespace holdfast::test {
 class scripted_environment : public exec_environment {
  public:
   /// What a host may do instead of its work.
-  enum class mood { well, exits_255, prints_garbage, throws, refuses_spawns, cuts_answers_short };
+  enum class mood { well, exits_255, prints_garbage, throws, refuses_spawns, holds_spawns, cuts_answers_short };
 
   outcome execute(command const& what) override;
 
   void set_mood(mood now) {
     std::lock_guard const lock(mutex_);
     mood_ = now;
+    changed_.notify_all();
   }
   /// Every cell that waits is done.
   void release() {
@@ -125,6 +126,7 @@ inline boost::json::object scripted_environment::serve(json const& head, std::st
   if (operation == "spawn") {
     if (mood_ == mood::refuses_spawns) return {{"type", "refused"}, {"message", "sh: cannot fork"}};
     auto& made = kernels_[id];
+    changed_.wait(lock, [&] { return mood_ != mood::holds_spawns; });
     if (made.pid == 0) made.pid = ++last_pid_;
     return {{"type", "spawned"},  {"pid", made.pid},       {"start_time", 1},    {"boot_id", "far"},
             {"pid_namespace", 1}, {"nursery", "y-script"}, {"python", "python"}, {"program", head.at("program")}};

@@ -44,6 +44,7 @@ class sh_environment : public exec_environment {
     if (is_cut_off_) return {"", 255};
     return run(what);
   }
+  std::chrono::milliseconds longest_command() const override { return longest; }
   std::string directory() const override { return (place_ / "far").string(); }
 
   /// How many commands there were of that operation; of all, without one.
@@ -58,6 +59,7 @@ class sh_environment : public exec_environment {
     std::lock_guard const lock(mutex_);
     look_ = std::move(look);
   }
+  std::chrono::milliseconds longest{40'000};
   std::filesystem::path const& place() const { return place_.path(); }
 
  private:
