@@ -15,6 +15,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "actors/link/crc32.hpp"
 #include "actors/link/decoder.hpp"
 #include "actors/link/spool.hpp"
 #include "holdfast/holdfast.hpp"
@@ -73,6 +74,7 @@ class scripted_environment : public exec_environment {
   json carry(json const& head, std::string_view frames, std::string& came, std::unique_lock<std::mutex>& lock);
   void take(kernel& by, link::frame const& frame);
   void settle(kernel& of);
+  static std::string spool_of(kernel const& of);
   static void push(kernel& of, json const& message) { of.unacked[++of.last] = boost::json::serialize(message); }
   static void finish(kernel& of, std::string const& cell, std::string const& status);
 
@@ -139,12 +141,8 @@ inline boost::json::object scripted_environment::serve(json const& head, std::st
     return {{"type", "signalled"}, {"state", of.is_alive ? "sent" : "gone"}};
   }
   if (operation == "remains") {
-    // A spool with all that is not acked would be told again; what matters here is that nothing of a cell had begun.
-    std::string spool(link::spool_bytes, '\0');
-    spool.replace(0, 8, "HFSPOOL1");
-    spool[15] = 64;
     link::append(came, 1, 0, "");
-    link::append(came, 2, 0, spool);
+    link::append(came, 2, 0, spool_of(of));
     link::append(came, 3, 0, "");
     return {{"type", "remains"}, {"ended", 0}, {"state", nullptr}};
   }
@@ -220,6 +218,24 @@ inline void scripted_environment::take(kernel& by, link::frame const& frame) {
   } else if (type == "shutdown") {
     by.is_alive = false;
   }
+}
+
+/// What it had said and nobody had acked, as docs/wire.md has it.
+inline std::string scripted_environment::spool_of(kernel const& of) {
+  constexpr std::size_t header = 64;
+  std::string records;
+  for (auto const& [seq, payload] : of.unacked) {
+    link::detail::append_big_endian(records, static_cast<std::uint32_t>(payload.size()));
+    link::detail::append_big_endian(records, seq);
+    link::detail::append_big_endian(records, link::crc32(payload));
+    records += payload;
+  }
+  std::string spool = "HFSPOOL1";
+  link::detail::append_big_endian(spool, static_cast<std::uint64_t>(header + records.size()));
+  spool.resize(header);
+  spool += records;
+  spool.resize(link::spool_bytes);
+  return spool;
 }
 
 /// Ends the cells that have nothing to wait for.
