@@ -99,11 +99,13 @@ bool relay_link::take(std::string const& frames, std::vector<event>& events) {
 std::vector<event> relay_link::on_brought(std::uint64_t trip_number, tl::expected<brought, std::string> outcome) {
   std::vector<event> events;
   if (underway_.erase(trip_number) == 0) return events;
-  auto const is_last = underway_.empty();
   if (!outcome) {
-    if (is_last) events.emplace_back(broken{std::move(outcome.error())});
+    if (underway_.empty()) events.emplace_back(broken{std::move(outcome.error())});
     return events;
   }
+  // The kernel has shut the connections of older ones, and said again to this one what they had not acked: how they end says nothing.
+  if (outcome->end == brought::ending::done) underway_.erase(underway_.begin(), underway_.lower_bound(trip_number));
+  auto const is_last = underway_.empty();
   auto const came_further = take(outcome->frames, events);
   if (outcome->end == brought::ending::gone) {
     events.emplace_back(gone{});
