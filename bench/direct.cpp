@@ -12,7 +12,7 @@
 
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
-#include "actors/base/start_process.hpp"
+#include "actors/base/spawn_process.hpp"
 #include "actors/base/unix_socket.hpp"
 #include "actors/env/start_nursery.hpp"
 #include "actors/link/frame.hpp"

@@ -109,6 +109,13 @@ inline constexpr std::size_t list_limit = 100;                  // rows of a lis
 inline constexpr std::size_t list_limit_most = 1000;
 inline constexpr std::size_t id_length_most = 128;  // characters of an id that a client gives
 
+// ---- cells without a kernel (fallback = "per_call") -------------------------------------------------------------------
+
+inline constexpr std::size_t per_call_most = 16;              // interpreters at once: each has a thread of the gateway
+inline constexpr milliseconds per_call_start = 10s;           // from its exec to its `ready`: a cold disk
+inline constexpr milliseconds per_call_gather = 10ms;         // what it writes piece by piece is sent together
+inline constexpr std::size_t per_call_reply_limit = 4 * mib;  // of its outcome as JSON; value and traceback are bounded there
+
 // ---- the link ---------------------------------------------------------------------------------------------------------
 
 inline constexpr std::size_t frame_header = 20;             // bytes: length, seq, ack

@@ -25,7 +25,4 @@ result<finished_process> run_process(std::vector<std::string> const& argv, std::
                                      std::filesystem::path const& cwd, std::string const& stdin_text,
                                      std::chrono::milliseconds timeout);
 
-/// The file that `name` means: itself if it has a slash, else the first executable of that name on `path`; empty when none is.
-std::filesystem::path find_program(std::string const& name, std::string const& path);
-
 }  // namespace holdfast

@@ -98,7 +98,8 @@ std::string result_json(result_facts const& facts) {
     out.integer("duration_ms", row.finished_at - row.started_at);
   else
     out.null("duration_ms");
-  out.number("tool_calls", 0).null("fallback");
+  out.number("tool_calls", 0);
+  text_or_null(out, "fallback", facts.is_per_call ? std::optional<std::string>("per_call") : std::nullopt);
   out.json("notices", link::json_list(facts.notices, notice_json));
   if (facts.kernel)
     out.json("kernel", kernel_json(*facts.kernel));

@@ -45,6 +45,7 @@ struct result_facts {
   std::optional<std::int64_t> exit_code;
   std::optional<death_facts> death;
   std::optional<kernel_facts> kernel;
+  bool is_per_call = false;  // it ran without a kernel, in an interpreter of its own
   std::vector<storage::notice_record> notices;
 };
 

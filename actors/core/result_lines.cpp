@@ -50,6 +50,7 @@ bool is_news(text_facts::told const& notice) {
 std::string state_line(text_facts const& facts, text_facts::told const* cause) {
   auto const& kernel = facts.kernel;
   auto const is_reset = kernel && kernel->state_reset;
+  if (facts.death && facts.is_per_call) return "[the interpreter of this cell " + death_in_words(*facts.death) + "]";
   if (facts.death && !is_reset && (!kernel || kernel->state_lost))
     return "[state lost: kernel " + death_in_words(*facts.death) + std::string(define_again);
   if (!kernel) return {};

@@ -53,6 +53,7 @@ struct text_facts {
   std::optional<link::cell_error> error;
   std::optional<std::int64_t> exit_code;
   std::optional<death_facts> death;
+  bool is_per_call = false;
   struct kernel_state {
     std::string reason;
     bool reused = false, restored = false, state_lost = false, state_reset = false, ended = false;

@@ -141,7 +141,7 @@ void session_state::load(std::vector<storage::link_record> links, session_record
 
 void session_state::advance() {
   accept_arrivals();
-  if (auto* first = foreground())
+  if (auto* first = foreground(); first && !first->alone)
     if (auto& at = place_of(*first); !at.kernel) start_kernel(key_of(at), nullptr);
   for (auto& [number, at] : slots) settle_saved(at);
   dispatch();
@@ -237,6 +237,7 @@ void session_state::on_wake() {
     else if (auto* failed = std::get_if<kernel_start_failed>(&told))
       on_start_failed(*failed);
   }
+  if (auto* cell = is_retry ? alone() : nullptr; cell && cell->alone->ended) on_per_call_ended(std::move(*cell->alone->ended));
   refuse_asked();
   answer_job_waiters(now);
   std::set<slot*> overdue;
@@ -268,6 +269,10 @@ void session_state::on_wake() {
 }
 
 void session_state::on_wind_down(bool end_kernels) {
+  if (!winding_down && end_alone(cell_ending::reset)) {
+    winding_down = end_kernels;
+    return;
+  }
   if (end_kernels && has_kernel()) {
     ending_kernels = true;
     for (auto& [number, at] : slots) {
@@ -337,6 +342,10 @@ caf::actor spawn_session(caf::actor_system& system, shared_context const& shared
         [=](kernel_unreachable const& told) { handled([&] { state->on_unreachable(told); }); },
         [=](kernel_dead& told) { handled([&] { state->on_dead(std::move(told)); }); },
         [=](kernel_left const& told) { handled([&] { state->on_left(told); }); },
+        [=](env::per_call_ready const& told) { handled([&] { state->on_per_call_ready(told); }); },
+        [=](env::per_call_refused const& told) { handled([&] { state->on_per_call_refused(told); }); },
+        [=](env::per_call_said const& told) { handled([&] { state->on_per_call_said(told); }); },
+        [=](env::per_call_ended& told) { handled([&] { state->on_per_call_ended(std::move(told)); }); },
         [=](file_copied const& told) { handled([&] { state->on_file_copied(told); }); },
         [=](disk_committed const& answer) { handled([&] { state->on_disk_committed(answer); }); },
         [=](wake_up const& message) {

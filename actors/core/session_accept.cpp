@@ -34,14 +34,14 @@ error conflict(cell_id const& cell) {
   return {error_code::cell_conflict, "cell " + cell.text + " exists with other code; use a new id for new code", {}};
 }
 
+}  // namespace
+
 std::map<std::string, std::string> as_map(std::vector<std::string> const& variables) {
   std::map<std::string, std::string> out;
   for (auto const& each : variables)
     if (auto const split = each.find('='); split != std::string::npos) out[each.substr(0, split)] = each.substr(split + 1);
   return out;
 }
-
-}  // namespace
 
 void session_state::on_run(reply_to from, run_cell what) {
   if (closing) return answer_error(from, being_closed(own_row.key));
@@ -107,7 +107,7 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
                  "a cell for kernel " + what.if_kernel->text +
                      " alone cannot ask for another one; leave out if_kernel, or reset, environment, python and tools",
                  {}};
-  auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); });
+  auto const waiting = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return is_queued(each); });
   if (static_cast<std::size_t>(waiting) >= defaults::max_queue_per_session)
     return error{error_code::queue_full,
                  "session " + own_row.key.session + " has " + std::to_string(waiting) + " cells waiting; wait for one",
@@ -128,6 +128,8 @@ bool session_state::accept_front() {
     return true;
   }
   if (!on_disk) ask_for_row();
+  if (runs_alone()) return false;
+  if (front.no_kernel) return run_front_alone();
   auto const key = key_for(front.what);
   if (auto const* at = find_slot(key); at == nullptr || !at->kernel) start_kernel(key, &front.what);
   if (arrivals.empty()) return false;  // refused with all the others
@@ -138,8 +140,8 @@ bool session_state::accept_front() {
   return true;
 }
 
-/// The one step after which a cell is accepted; a store that does not take it refuses it.
-void session_state::record_front(slot& at) {
+/// The row of the first of the arrivals, which has an id from now on.
+storage::cell_record session_state::row_of_front() {
   auto& front = arrivals.front();
   auto& what = front.what;
   if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
@@ -153,6 +155,14 @@ void session_state::record_front(slot& at) {
   record.queued_at = now_ms();
   record.timeout_ms = what.timeout_ms;
   record.background_after_ms = what.background_after_ms;
+  return record;
+}
+
+/// The one step after which a cell is accepted; a store that does not take it refuses it.
+void session_state::record_front(slot& at) {
+  auto& front = arrivals.front();
+  auto& what = front.what;
+  auto record = row_of_front();
   storage::changes unit;
   auto const before = own_row;
   auto is_changed = take_settings(what);
@@ -214,11 +224,14 @@ void session_state::on_cell_synced(cell_number number, std::optional<storage::fa
   if (problem) {
     answer_error(accepted.from, from_storage(*problem));
     for (auto const& each : found->waiters) answer_error(each.to, from_storage(*problem));
-    if (!shared->commit({storage::erase_cell{own_row.number, number}, storage::erase_outbox{own_row.number, number}}))
+    storage::changes unit{storage::erase_cell{own_row.number, number}, storage::erase_outbox{own_row.number, number}};
+    if (found->alone) unit.push_back(storage::erase_notice{own_row.number, found->alone->notice.notice});
+    if (!shared->commit(unit))
       log::error("store-failed", "cell {} of session {} was refused and could not be removed", number, own_row.number);
     cells.erase(found);
   } else {
     tell_accepted(*found, accepted);
+    if (found->alone) begin_alone(*found);
   }
   advance();
 }

@@ -58,6 +58,7 @@ result_facts session_state::facts_without_output(live_cell const& cell) const {
   result_facts facts;
   facts.key = own_row.key;
   facts.row = cell.row;
+  facts.is_per_call = is_per_call(cell.row);
   if (auto const* at = holder(cell.row.kernel)) facts.kernel = kernel_facts_of(*at, cell.row);
   return facts;
 }
@@ -148,6 +149,7 @@ result<storage::cell_record> session_state::stored(cell_id const& cell) const {
     result_facts facts;
     facts.key = own_row.key;
     facts.row = found;
+    facts.is_per_call = is_per_call(found);
     found.result = result_json(facts);
   }
   return found;

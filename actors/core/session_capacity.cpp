@@ -65,7 +65,8 @@ void session_state::end_unadmitted() {
   leave_queue();
   publish("refused", "{\"reason\":\"at_capacity\"}");
   for (std::size_t at = 0; at < cells.size();)
-    if (place_of(cells[at]).kernel || !end_queued(cells[at], storage::cell_status::error, link::cell_error{"at_capacity", why.message, {}}))
+    if (!is_queued(cells[at]) || place_of(cells[at]).kernel ||
+        !end_queued(cells[at], storage::cell_status::error, link::cell_error{"at_capacity", why.message, {}}))
       ++at;
   advance();
 }

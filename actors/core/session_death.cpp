@@ -82,7 +82,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   std::vector<storage::cell_record> rows;
   for (auto& cell : cells) {
     // A kernel of another key may start well: only what wanted this one has had its try.
-    if (is_out(cell) || cell.outbox.slot != at->number) continue;
+    if (!is_queued(cell) || cell.outbox.slot != at->number) continue;
     auto row = cell.row;
     row.kernel = {};
     row.generation = 0;
@@ -102,7 +102,9 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
   auto const wanted_it = [&] { return find_slot(key_for(arrivals.front().what)) == at; };
-  while (is_last && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
+  auto const runs_alone = is_last && shared->settings.fallback_per_call && !arrivals.empty() && wanted_it();
+  if (runs_alone) arrivals.front().no_kernel = told.problem;  // those behind it try for a kernel first
+  while (is_last && !runs_alone && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
   if (!committed) return stall(*at, told);
   auto const stop_waiters = std::exchange(at->stop_waiters, {});
@@ -111,7 +113,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   at->kernel.reset();
   take_row(std::move(next));  // the slot may be gone with it
   shared->move_later(own_row.number);
-  publish("refused", "{\"reason\":\"start_failed\"}");
+  if (!runs_alone) publish("refused", "{\"reason\":\"start_failed\"}");
   for (auto& row : rows) {
     if (storage::is_final(row.status)) {
       finish(std::move(row));
@@ -126,7 +128,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   }
   answer_resets();
   for (auto const& to : stop_waiters) answer_text(to, view.to_json());
-  if (closing && !has_kernel()) return on_close_ready();
+  if (closing && runs_nothing()) return on_close_ready();
   if (ending_kernels && !has_kernel()) return on_wind_down(false);
   advance();
 }
@@ -278,7 +280,7 @@ void session_state::on_dead(kernel_dead told) {
   }
   answer_resets();
   for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
-  if (closing && !has_kernel()) return on_close_ready();
+  if (closing && runs_nothing()) return on_close_ready();
   if (ending_kernels && !has_kernel()) return on_wind_down(false);
   advance();
 }

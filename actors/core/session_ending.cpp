@@ -16,6 +16,10 @@ void session_state::on_interrupt(reply_to const& from, interrupt_cell const& wha
     return answer_error(from, {error_code::not_found, std::move(text), {}});
   }
   add_waiter(*cell, from, std::nullopt, false, 0);
+  if (cell->alone) {
+    if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
+    return cell->alone->interpreter.interrupt();
+  }
   auto* const at = holder(cell->row.kernel);
   if (at == nullptr) return (void)end_queued(*cell, storage::cell_status::interrupted, {});
   if (cell->ending == cell_ending::none) cell->ending = cell_ending::interrupt;
@@ -55,7 +59,8 @@ void session_state::end_kernel_for(slot& at, end_reason reason, end_kernel::how 
   self->send(at.kernel->actor, end_kernel{way, reason});
 }
 
-void session_state::on_reset(reply_to from) {
+/// No cell finds what is there now: kernels end, what is saved counts as reset.
+result<void> session_state::forget_namespaces() {
   auto next = own_row;
   auto is_changed = false;
   for (auto& [number, at] : slots) {
@@ -63,11 +68,10 @@ void session_state::on_reset(reply_to from) {
     if (!at.kernel && std::exchange(slot_in(next, number).fresh_reason, "reset") != "reset") is_changed = true;
   }
   if (is_changed) {
-    if (auto committed = shared->commit({storage::put_session{next}}); !committed) return answer_error(from, committed.error());
+    if (auto committed = shared->commit({storage::put_session{next}}); !committed) return committed;
     own_row = std::move(next);
     shared->move_later(own_row.number);
   }
-  reset_waiters.push_back(std::move(from));
   for (auto& [number, at] : slots) {
     if (!at.kernel) {
       settle_saved(at);
@@ -77,12 +81,23 @@ void session_state::on_reset(reply_to from) {
     at.kernel->ending = end_reason::reset;
     end_kernel_for(at, end_reason::reset, end_kernel::how::kill);
   }
+  return {};
+}
+
+void session_state::on_reset(reply_to from) {
+  reset_waiters.push_back(std::move(from));
+  if (auto begun = forget_namespaces(); !begun) {
+    answer_error(reset_waiters.back(), begun.error());
+    return reset_waiters.pop_back();
+  }
+  (void)end_alone(cell_ending::reset);
   answer_resets();
 }
 
 void session_state::answer_resets() {
   for (auto const& [number, at] : slots)
     if ((at.kernel && at.kernel->ending == end_reason::reset) || (at.saved.row && is_unwanted(at))) return;
+  if (auto const* cell = alone(); cell && cell->ending == cell_ending::reset) return;
   for (auto const& to : std::exchange(reset_waiters, {})) answer_text(to, row());
 }
 
@@ -113,7 +128,8 @@ void session_state::on_close(reply_to from) {
   if (closing) return;
   begin_close();
   for (auto& [number, at] : slots) end_kernel_for(at, end_reason::close, end_kernel::how::kill);
-  if (!has_kernel()) on_close_ready();
+  (void)end_alone(cell_ending::close);
+  if (runs_nothing()) on_close_ready();
 }
 
 /// Nothing is accepted any more, what waits is refused, what is queued ends without having started.
@@ -121,7 +137,7 @@ void session_state::begin_close() {
   closing = true;
   while (!arrivals.empty()) refuse_front(being_closed(own_row.key));
   for (std::size_t at = 0; at < cells.size();) {
-    if (is_out(cells[at]))
+    if (!is_queued(cells[at]))
       cells[at++].ending = cell_ending::close;
     else if (!end_queued(cells[at], storage::cell_status::interrupted, {}))
       ++at;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "actors/core/display_store.hpp"
 #include "actors/core/messages.hpp"
 #include "actors/core/output_log.hpp"
+#include "actors/env/per_call.hpp"
 
 namespace holdfast::core {
 
@@ -35,6 +37,16 @@ struct arrival {
   storage::digest code{};
   steady_time deadline;      // for its kernel, from admission_timeout
   std::uint32_t deaths = 0;  // kernels that died while they started for it
+  /// Why no kernel could be started for it: it runs without one, as soon as it is the first and no cell is in the foreground.
+  std::optional<error> no_kernel = {};
+  std::optional<env::per_call> interpreter = {};  // started for that, with nothing of the cell; accepted once it is ready
+};
+
+/// What there is of an accepted cell that runs without a kernel.
+struct kernelless_run {
+  env::per_call interpreter;
+  storage::notice_record notice;                  // recorded; rides on its result, on no other
+  std::optional<env::per_call_ended> ended = {};  // while its result waits for the store
 };
 
 /// An accepted cell that is not final.
@@ -49,7 +61,11 @@ struct live_cell {
   output_log output;
   display_store displays;
   std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
+  std::unique_ptr<kernelless_run> alone = {};  // it runs, or is about to, without a kernel; its row names none
 };
+
+/// By its row: it was started without a kernel.
+inline bool is_per_call(storage::cell_record const& row) { return row.started_at != 0 && row.kernel.empty(); }
 
 /// What a session asks the disk store, so that it knows the answers apart. Of what concerns a slot the number of that is added, below
 /// slots_tagged; above `first_cell`: the number of an accepted cell.

@@ -14,7 +14,7 @@ namespace holdfast::core {
 char const* session_state::state() const {
   auto const is_starting = !arrivals.empty() || !cells.empty();
   constexpr std::array<char const*, 6> by_weight = {"new", "hibernated", "idle", "unreachable", "starting", "busy"};
-  std::size_t weight = is_starting ? 4 : 0;
+  std::size_t weight = runs_alone() ? 5 : is_starting ? 4 : 0;
   for (auto const& [number, at] : slots) {
     auto const is_saved = is_hibernated(at) || (at.is_ending_saved() && at.saved.row);
     auto const one = std::string_view(is_saved ? "hibernated" : at.kernel ? view_of(at).state() : "new");
@@ -40,7 +40,7 @@ std::string session_state::row() const {
     if (cell.empty()) cell = view.cell;
     idle_since = std::max(idle_since, view.idle_since);
   }
-  if (auto const* front = std::as_const(*this).foreground(); front && is_out(*front)) cell = front->row.cell.text;
+  if (auto const* front = std::as_const(*this).foreground(); front && !is_queued(*front)) cell = front->row.cell.text;
   for (auto const& [number, at] : slots)
     if (at.saved.row && !is_unwanted(at)) saved_bytes += at.saved.row->bytes;
   link::json_writer out;
@@ -51,7 +51,7 @@ std::string session_state::row() const {
   else
     out.text("cell", cell);
   out.number("queued",
-             std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return !is_out(each); }) + arrivals.size());
+             std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return is_queued(each); }) + arrivals.size());
   out.number("jobs", live_jobs());
   if (idle_since == 0) idle_since = own_row.created_at;
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);

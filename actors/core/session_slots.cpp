@@ -123,7 +123,7 @@ kernel_view session_state::view_of(slot const& at) const {
   for (auto const& cell : cells) {
     if (is_out(cell, at)) {
       if (view.cell.empty() || !cell.row.background) view.cell = cell.row.cell.text;  // the foreground one, if there is one
-    } else if (!is_out(cell) && cell.outbox.slot == at.number) {
+    } else if (is_queued(cell) && cell.outbox.slot == at.number) {
       ++view.queued;
     }
   }

@@ -1,14 +1,15 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
 // slots (in which kernel?), accept (may a cell run?), capacity (is there room?), frames (what did its kernel say?), saving (where is its
 // namespace?), fork (another session with a copy), jobs (what became of what a cell started?), row (how is it listed?), requests (what is
-// asked beside cells?), death (what is lost?), ending (reset, close, stop), answers (who is told what?). Everything is recorded first, then
-// told. Runs on the multiplexer thread.
+// asked beside cells?), death (what is lost?), per_call (what runs without a kernel?), ending (reset, close, stop), answers (who is
+// told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -50,6 +51,8 @@ struct session_state final : session_face {
   bool gone = false;                             // closed, its rows erased: nothing is answered but that
   bool row_asked = false;                        // its row is on its way to disk
   bool ending_kernels = false;                   // the gateway ends, and its kernels with it
+  std::optional<bool> winding_down;              // once nothing runs without a kernel any more; whether kernels are ended
+  std::uint64_t interpreters = 0;                // started for cells without a kernel so far: their numbers
   /// Asked of the kernel beside cells, by id: who hears the answer, and until when it may come.
   struct asked {
     kernel_id of;
@@ -100,6 +103,8 @@ struct session_state final : session_face {
   /// By the records a present kernel has this cell, or had it when an earlier incarnation ended.
   bool is_out(live_cell const& cell) const { return holder(cell.row.kernel) != nullptr; }
   bool is_out(live_cell const& cell, slot const& at) const { return at.has(cell.row.kernel); }
+  /// It has neither a kernel nor an interpreter of its own.
+  bool is_queued(live_cell const& cell) const { return !cell.alone && !is_out(cell); }
 
   // session_slots.cpp
   /// The slot that has this kernel; null: none has.
@@ -151,6 +156,7 @@ struct session_state final : session_face {
   void accept_arrivals();
   bool accept_front();
   std::optional<error> why_refused(run_cell const& what) const;
+  storage::cell_record row_of_front();
   void record_front(slot& at);
   bool replay(arrival& front);
   bool take_settings(run_cell const& what);
@@ -236,10 +242,30 @@ struct session_state final : session_face {
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
                                      std::vector<storage::job_record> const& of_jobs = {}) const;
 
+  // session_per_call.cpp
+  /// The first of the arrivals, for which there is no kernel; false when it must wait for something.
+  bool run_front_alone();
+  void on_per_call_ready(env::per_call_ready const& told);
+  void on_per_call_refused(env::per_call_refused const& told);
+  void on_per_call_said(env::per_call_said const& told);
+  void on_per_call_ended(env::per_call_ended told);
+  void refuse_front_alone(std::string const& why);
+  void record_front_alone();
+  void begin_alone(live_cell& cell);
+  storage::cell_record ended_alone(live_cell& cell, env::per_call_ended const& told);
+  /// The cell that runs without a kernel; null: none does.
+  live_cell* alone();
+  bool runs_alone() const {
+    return std::any_of(cells.begin(), cells.end(), [](auto const& each) { return each.alone != nullptr; });
+  }
+  /// Kills it, for this reason; false: there is none.
+  bool end_alone(cell_ending why);
+
   // session_ending.cpp
   void send_interrupt(slot const& at, live_cell const& cell);
   void on_interrupt(reply_to const& from, interrupt_cell const& what);
   void on_reset(reply_to from);
+  result<void> forget_namespaces();
   /// Once nothing that a reset has ended is there any more.
   void answer_resets();
   void on_close(reply_to from);
@@ -247,6 +273,7 @@ struct session_state final : session_face {
   void on_stop(stop_session_kernel const& order);
   void end_kernel_for(slot& at, end_reason reason, end_kernel::how way);
   void on_close_ready();
+  bool runs_nothing() const { return !has_kernel() && !runs_alone(); }
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 
@@ -324,6 +351,9 @@ struct session_state final : session_face {
   void on_read_output(reply_to const& from, read_output const& what);
   result<storage::cell_record> stored(cell_id const& cell) const;
 };
+
+/// Lines NAME=VALUE, by name.
+std::map<std::string, std::string> as_map(std::vector<std::string> const& variables);
 
 /// The reason of a link as clients are told it.
 std::string shown_reason(std::string const& reason);

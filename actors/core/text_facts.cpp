@@ -91,6 +91,7 @@ recorded_facts read_text_facts(std::string_view result_json) {
   if (auto const* error = object_in(object, "error"))
     facts.error = link::cell_error{text(*error, "name"), text(*error, "message"), text(*error, "traceback")};
   facts.exit_code = optional_integer(object, "exit_code");
+  facts.is_per_call = text(object, "fallback") == "per_call";
   if (auto const* death = object_in(object, "death"))
     facts.death = death_facts{text(*death, "cause"), optional_text(*death, "signal"), optional_integer(*death, "exit_code"),
                               text(*death, "log_tail")};

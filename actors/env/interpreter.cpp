@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "actors/base/start_process.hpp"
+#include "actors/base/spawn_process.hpp"
 
 namespace holdfast::env {
 

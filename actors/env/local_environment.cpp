@@ -16,7 +16,7 @@
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/identity.hpp"
-#include "actors/base/start_process.hpp"
+#include "actors/base/spawn_process.hpp"
 #include "actors/base/unix_socket.hpp"
 #include "actors/env/interpreter.hpp"
 #include "actors/env/nursery.hpp"

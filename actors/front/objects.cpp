@@ -28,15 +28,15 @@ std::vector<field> result_fields() {
       list("displays", "display", "what it has shown beside its output"),
       or_null(object("error", "cell error", "the exception that ended it")),
       or_null(integer("exit_code", "that of SystemExit")),
-      or_null(object("death", "death", "what became of its kernel, when that ended with it")),
+      or_null(object("death", "death", "what became of its kernel, or interpreter, when that ended with it")),
       text("queued_at", "an instant"),
       or_null(text("started_at", "an instant; null: not yet")),
       or_null(text("finished_at", "an instant; null: not yet")),
       or_null(integer("duration_ms", "from start to end, without the queue; null: not yet")),
       integer("tool_calls", "always 0: cells have no host tools yet"),
-      or_null(text("fallback", "always null: every cell runs in a kernel yet")),
+      or_null(word("fallback", {"per_call"}, "`per_call`: it ran without a kernel, in an interpreter of its own")),
       list("notices", "notice", "what the session is told with this result; part of the record, so a replay shows the same"),
-      or_null(object("kernel", "kernel of a cell", "where it ran; null: nowhere yet, or it never started")),
+      or_null(object("kernel", "kernel of a cell", "where it ran; null: nowhere yet, without one, or it never started")),
       or_left_out(
           text("text",
                "what a model should read, with `text_limit`: losses first, output as it was written without escape sequences, "
@@ -136,7 +136,7 @@ std::vector<field> job_fields() {
 
 std::vector<field> notice_fields() {
   return {text("id", "for notice.ack"),
-          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "job_finished"}, "what has happened"),
+          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "fallback", "job_finished"}, "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
 }

@@ -55,4 +55,15 @@ inline std::string to_utf8(std::string_view text) {
   return out;
 }
 
+/// Bytes at the end of `text` that may begin a character of which the rest is still to come, at most 3.
+inline std::size_t cut_short(std::string_view text) {
+  for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    auto const byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xc0) == 0x80) continue;
+    std::size_t const length = byte >= 0xf0 && byte < 0xf5 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1;
+    return byte < 0xf5 && length > back ? back : 0;
+  }
+  return 0;
+}
+
 }  // namespace holdfast::link

@@ -115,7 +115,8 @@ std::string end_state(boost::json::object const& result) {
   if (status == "interrupted") return fmt::format("[cell {}: interrupted {}{}]\n", cell, after, ended);
   if (status == "lost") {
     auto const* death = object_in(result, "death");
-    return fmt::format("[cell {}: lost, effects unknown: kernel {}; it is not run again]\n", cell,
+    auto const* what = text(result, "fallback").empty() ? "kernel" : "its interpreter";
+    return fmt::format("[cell {}: lost, effects unknown: {} {}; it is not run again]\n", cell, what,
                        death ? cause_of_death(*death) : "gone");
   }
   return {};

@@ -3,7 +3,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/config.hpp"
-#include "actors/base/start_process.hpp"
+#include "actors/base/spawn_process.hpp"
 #include "actors/link/utf8.hpp"
 #include "bin/holdfast/commands.hpp"
 #include "bin/holdfast/failure.hpp"

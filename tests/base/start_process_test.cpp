@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -150,19 +149,4 @@ TEST_CASE("processes are started while other threads allocate and start their ow
   noise.join();
 
   CHECK(good == 40);
-}
-
-TEST_CASE("a program is found on PATH in its order, and only if it can be executed") {
-  temporary_directory const directory;
-  for (auto const* name : {"a", "b", "c"}) std::filesystem::create_directory(directory / name);
-  test::write_file(directory / "a/tool", "");  // not executable
-  std::filesystem::create_directory(directory / "b/tool");
-  test::write_file(directory / "c/tool", "");
-  ::chmod((directory / "c/tool").c_str(), 0700);
-  auto const path = (directory / "a").string() + "::" + (directory / "b").string() + ":" + (directory / "c").string();
-
-  CHECK(find_program("tool", path) == directory / "c/tool");
-  CHECK(find_program("tool", "").empty());
-  CHECK(find_program("", path).empty());
-  CHECK(find_program("./tool", path) == "./tool");
 }

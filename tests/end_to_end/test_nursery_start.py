@@ -9,7 +9,7 @@ from holdfast_test.client import RpcError
 
 
 class NurseryStartTest(DaemonCase):
-    environment = {"HOLDFAST_ADMISSION_TIMEOUT_SECONDS": "3"}
+    environment = {"HOLDFAST_ADMISSION_TIMEOUT_SECONDS": "3", "HOLDFAST_FALLBACK": "error"}
 
     def interpreter(self, name, lines):
         """An executable that does this before it becomes the real one. `$marks` is a directory of its own."""

@@ -1,5 +1,6 @@
 """rpc.discover names every field that the daemon sends, with its type, and none that it does not send."""
 
+import sys
 import unittest
 
 from holdfast_test import processes
@@ -10,7 +11,7 @@ from holdfast_test.waiting import wait_until
 
 # Described because it is sent, but only ever as null or empty: what would fill it is not built.
 ALWAYS_EMPTY = {
-    ("result", "fallback"), ("kernel row", "tools"),
+    ("kernel row", "tools"),
     ("forked session", "cell"),  # it is as idle as the original
 }  # fmt: skip
 ENDLESS = "import time\ndisplay(1)\nprint('on', flush=True)\ntime.sleep(600)"
@@ -147,6 +148,12 @@ job = run('sleep', '600')
         self.ask("session.fork", into="copy", child="c1")
         self.ask("session.close", session="copy", child="c1")
 
+    def a_cell_without_a_kernel(self):
+        python = self.daemon.directory / "python"
+        python.write_text(f'#!/bin/sh\ncase "$1" in *nursery.py) exit 9;; esac\nexec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+        self.ask("run", code="1", session="alone", python=str(python))
+
     def refusals(self):
         self.refuse(-32601, "no.such")
         self.refuse(-32602, "run", code=1)
@@ -186,6 +193,7 @@ job = run('sleep', '600')
         self.a_running_cell()
         self.jobs()
         self.forks()
+        self.a_cell_without_a_kernel()
         self.refusals()
         self.a_restart_with_news()
         self.endings()
