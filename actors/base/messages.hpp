@@ -162,6 +162,8 @@ struct ack_notices {
 };
 /// Answers {version, protocol, pid, home, started_at, kernels{by state}, attaching, limits}.
 struct get_status {};
+/// Answers a JSON string: Prometheus text.
+struct get_metrics {};
 /// From now on `connection` of that front is sent `event` notifications; answers {seq, missed}.
 struct subscribe_events {
   std::vector<std::string> types;    // empty: all kinds
@@ -178,7 +180,7 @@ struct shut_down {
 struct supervisor_call {
   reply_to from;
   std::variant<list_sessions, close_owner, list_kernels, stop_kernel, list_jobs, stop_job, read_job_output, list_notices,
-               ack_notices, get_status, subscribe_events, await_end, shut_down>
+               ack_notices, get_status, get_metrics, subscribe_events, await_end, shut_down>
       what;
 };
 

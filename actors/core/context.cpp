@@ -11,7 +11,9 @@ namespace holdfast::core {
 
 result<void> context::commit(storage::changes const& unit) {
   if (store_failed) return fail(error_code::store_failed, "the store has failed; look at the disk, then start the daemon again");
+  commit_timer timer(metrics, store::boot);
   auto committed = stores->commit_boot(unit);
+  timer.done(committed.has_value());
   if (committed) return {};
   log::error("store-failed", "boot store refused a transaction: {}", committed.error().text);
   on_refused(committed.error());

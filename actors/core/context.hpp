@@ -1,5 +1,5 @@
 // What the actors of this layer share: settings, stores, who is there. Made by the gateway core, touched on the multiplexer thread only
-// (the disk store has the stores too, for commit_disk alone). Holds no decisions.
+// (the disk store has the stores too, for commit_disk alone, and tells the metrics). Holds no decisions.
 #pragma once
 
 #include <map>
@@ -13,9 +13,11 @@
 
 #include "actors/base/config.hpp"
 #include "actors/base/home.hpp"
+#include "actors/base/traffic.hpp"
 #include "actors/core/events.hpp"
 #include "actors/core/kernel_roll.hpp"
 #include "actors/core/kernel_view.hpp"
+#include "actors/core/metrics.hpp"
 #include "actors/env/variables.hpp"
 #include "storage/stores.hpp"
 
@@ -27,7 +29,9 @@ struct context {
   std::unique_ptr<home_lock> lock;
   std::unique_ptr<storage::stores> stores;
   storage::unix_ms started_at = 0;
-  event_hub events;
+  gateway_metrics metrics;
+  event_hub events{metrics};
+  std::shared_ptr<traffic const> clients;  // counted by the fronts
 
   caf::actor supervisor;
   caf::actor disk;   // commit_to_disk

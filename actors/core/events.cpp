@@ -23,6 +23,7 @@ std::string event_hub::params_of(event const& what) {
 }
 
 void event_hub::publish(std::string_view kind, session_key const& key, std::string details) {
+  metrics_.on_event(kind, details);
   ring_.push_back({++seq_, now_ms(), std::string(kind), key, std::move(details)});
   if (ring_.size() > defaults::event_ring) ring_.pop_front();
   for (auto const& each : subscribers_)
@@ -41,6 +42,7 @@ event_hub::subscribed event_hub::subscribe(reply_to const& to, subscribe_events 
     for (auto const& each : ring_)
       if (each.seq > since && wants(made, each)) caf::anon_send(to.front, notification{to.connection, "event", params_of(each)});
   }
+  metrics_.on_events_lost(answer.missed);
   subscribers_.push_back(std::move(made));
   return answer;
 }

@@ -1,4 +1,5 @@
-// The gateway's events: a bounded ring with sequence numbers and the connections that subscribed. Lives on the multiplexer thread.
+// The gateway's events: a bounded ring with sequence numbers and the connections that subscribed. Each is counted in the metrics.
+// Lives on the multiplexer thread.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,14 @@
 #include <vector>
 
 #include "actors/base/messages.hpp"
+#include "actors/core/metrics.hpp"
 
 namespace holdfast::core {
 
 class event_hub {
  public:
+  explicit event_hub(gateway_metrics& counted) : metrics_(counted) {}
+
   /// Sequence numbers of an incarnation begin above those of all earlier ones.
   void begin(std::uint64_t incarnation) { base_ = seq_ = incarnation << 32; }
   /// Sends the event to its subscribers. `details` is a JSON object as text, the reason in it.
@@ -44,6 +48,7 @@ class event_hub {
   /// The params of its notification: written for those who want it only.
   static std::string params_of(event const& what);
 
+  gateway_metrics& metrics_;
   std::uint64_t base_ = 0;  // seq_ before the first event
   std::uint64_t seq_ = 0;
   std::deque<event> ring_;  // the newest, at most defaults::event_ring

@@ -33,7 +33,7 @@ void raise_descriptor_limit() {
 
 }  // namespace
 
-result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings,
+result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings, std::shared_ptr<traffic const> clients,
                                        std::vector<env::exec_registration> const& registered) {
   if (auto prepared = prepare_home(settings.home); !prepared) return tl::unexpected(std::move(prepared.error()));
   auto lock = home_lock::acquire(settings.home);
@@ -52,6 +52,7 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
 
   auto shared = std::make_shared<context>();
   shared->settings = settings;
+  shared->clients = std::move(clients);
   shared->variables = current_environment();
   shared->lock = std::make_unique<home_lock>(std::move(*lock));
   shared->stores = std::move(*stores);

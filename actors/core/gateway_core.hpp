@@ -8,6 +8,7 @@
 
 #include "actors/base/config.hpp"
 #include "actors/base/messages.hpp"
+#include "actors/base/traffic.hpp"
 #include "actors/env/exec_environment.hpp"
 
 namespace holdfast::core {
@@ -16,8 +17,8 @@ namespace holdfast::core {
 struct running;
 
 /// Takes the home's lock, opens the stores, starts the supervisor and begins recovery. `busy` names the process that has the home.
-/// `registered`: the environments beside `local`, each under a name of its own.
-result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings,
+/// `clients` is what the fronts count, for the metrics; `registered`: the environments beside `local`, each under a name of its own.
+result<std::shared_ptr<running>> start(caf::actor_system& system, config const& settings, std::shared_ptr<traffic const> clients,
                                        std::vector<env::exec_registration> const& registered = {});
 
 /// All three: on the multiplexer thread only, that is, from a broker. They never answer before they return.

@@ -52,14 +52,17 @@ class session_face {
   virtual void add_candidates(std::vector<candidate>& into) const = 0;
   /// Resident bytes, by kernel.
   virtual void on_measured(std::unordered_map<std::string, std::uint64_t> const& bytes) = 0;
+  /// Cells that wait, for acceptance or for their kernel.
+  virtual std::size_t queued() const = 0;
   /// That client is gone: nothing waits for it any more; its cells go on.
   virtual void forget_connection(caf::actor const& front, std::uint64_t connection) = 0;
   /// They were acked and are in no store any more.
   virtual void forget_notices(std::vector<notice_id> const& ids) = 0;
 };
 
-/// The row of a session that is in the stores only; saved_bytes of its saved namespace, 0: it has none.
-std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes);
+/// The row of a session that is in the stores only; saved_bytes of its saved namespace, 0: it has none. Idle since then.
+std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes,
+                               storage::unix_ms idle_since);
 constexpr char const* stored_state(std::uint64_t saved_bytes) { return saved_bytes > 0 ? "hibernated" : "new"; }
 
 /// Resident bytes from /proc/PID/statm; 0 when it cannot be read.

@@ -44,6 +44,7 @@ void mover::flush() {
     return;
   }
   unit moved;
+  moved.began = std::chrono::steady_clock::now();
   storage::changes changes;
   for (auto const number : waiting.sessions) {
     auto row = shared_->stores->session(number);
@@ -82,6 +83,7 @@ void mover::on_committed(disk_committed const& answer) {
     shared_->to_disk.told.insert(moved.told.begin(), moved.told.end());
     return;
   }
+  shared_->metrics.on_moved(std::chrono::steady_clock::now() - moved.began);
   storage::changes erased_cells;
   for (auto const& [session, number] : moved.final) erased_cells.push_back(storage::erase_cell{session, number});
   if (!erased_cells.empty())

@@ -2,6 +2,7 @@
 // Used by the supervisor, which gives it time and answers. Decides which old records expire.
 #pragma once
 
+#include <chrono>
 #include <map>
 
 #include <caf/io/broker.hpp>
@@ -27,6 +28,7 @@ class mover {
     std::set<session_number> sessions;
     std::vector<std::pair<session_number, cell_number>> open, final;
     std::set<std::pair<session_number, notice_id>> told;
+    std::chrono::steady_clock::time_point began;
   };
   void expire(storage::cell_record const& old, storage::changes& changes) const;
   void expire_old(storage::cell_record const& newest, storage::changes& changes) const;

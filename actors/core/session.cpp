@@ -8,6 +8,7 @@
 #include <caf/send.hpp>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/kernel.hpp"
 #include "actors/core/session_state.hpp"
 
@@ -38,7 +39,7 @@ std::filesystem::path session_state::display_directory(storage::cell_record cons
 live_cell session_state::make_live(storage::cell_record row, storage::outbox_record outbox) const {
   output_log output(output_file(row), defaults::output_kept);
   display_store displays(display_directory(row));
-  return {std::move(row), std::move(outbox), false, {}, {}, {}, std::move(output), std::move(displays), {}};
+  return {std::move(row), std::move(outbox), {}, false, {}, {}, {}, std::move(output), std::move(displays), {}};
 }
 
 live_cell* session_state::find(cell_id const& wanted) {
@@ -78,10 +79,9 @@ void session_state::load(std::vector<storage::link_record> links, session_record
   take_row(std::move(own_row));
   if (!on_disk) {
     ask_for_row();
-    publish("session_created", "{}");
+    publish("session_created", reason_details(links.empty() ? "run" : "fork"));
     if (links.empty()) return;
-    for (auto const& link : links)
-      publish("kernel_started", "{\"kernel\":\"" + link.kernel.text + "\",\"reason\":\"" + link.reason + "\"}");
+    for (auto const& link : links) publish("kernel_started", kernel_details(link.kernel, link.reason));
   }
   auto& stores = *shared->stores;
   last_number = records.last_number;
@@ -127,8 +127,10 @@ void session_state::load(std::vector<storage::link_record> links, session_record
     facts.death = death_facts{};
     facts.kernel.reset();
     cell.row.result = result_json(facts);
-    if (shared->commit({storage::put_cell{cell.row}, storage::erase_outbox{cell.row.session, cell.row.number}}))
+    if (shared->commit({storage::put_cell{cell.row}, storage::erase_outbox{cell.row.session, cell.row.number}})) {
+      publish("cell_finished", finished_details(cell.row, "records_gone"));
       shared->move_later(cell.row.session, cell.row.number);
+    }
   }
   for (auto& cell : cells) {
     auto* const at = holder(cell.row.kernel);
@@ -257,7 +259,6 @@ void session_state::on_wake() {
   }
   for (auto* at : overdue) end_kernel_for(*at, end_reason::deadline, end_kernel::how::abort);
   while (!arrivals.empty() && arrivals.front().deadline <= now) {
-    if (turn) publish("refused", "{\"reason\":\"at_capacity\"}");
     refuse_front(turn ? not_admitted()
                       : error{error_code::at_capacity,
                               "no kernel was ready for session " + own_row.key.session + " in time; send it again",

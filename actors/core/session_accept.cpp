@@ -6,6 +6,7 @@
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/kernel.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
@@ -28,8 +29,6 @@ std::string shown(std::string const& code) {
   return code.substr(0, at);
 }
 
-std::string cell_details(cell_id const& cell) { return "{\"cell\":\"" + cell.text + "\"}"; }
-
 error conflict(cell_id const& cell) {
   return {error_code::cell_conflict, "cell " + cell.text + " exists with other code; use a new id for new code", {}};
 }
@@ -45,11 +44,13 @@ std::map<std::string, std::string> as_map(std::vector<std::string> const& variab
 
 void session_state::on_run(reply_to from, run_cell what) {
   if (closing) return answer_error(from, being_closed(own_row.key));
-  if (arrivals.size() >= defaults::max_queue_per_session)
+  if (arrivals.size() >= defaults::max_queue_per_session) {
+    publish("refused", refused_details(error_code::queue_full, what.cell));
     return answer_error(from, {error_code::queue_full,
                                "session " + own_row.key.session + " has " + std::to_string(arrivals.size()) +
                                    " cells waiting for a kernel; wait for one",
                                {}});
+  }
   arrival made{
       std::move(from), std::move(what), {}, steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout)};
   made.code = sha256(made.what.code);
@@ -64,6 +65,7 @@ void session_state::accept_arrivals() {
 }
 
 void session_state::refuse_front(error problem) {
+  publish("refused", refused_details(problem.code, arrivals.front().what.cell));
   answer_error(arrivals.front().from, std::move(problem));
   arrivals.pop_front();
 }
@@ -123,7 +125,6 @@ bool session_state::accept_front() {
     return true;
   }
   if (auto refusal = why_refused(front.what)) {
-    publish("refused", "{\"reason\":\"" + std::string(to_string(refusal->code)) + "\"}");
     refuse_front(std::move(*refusal));
     return true;
   }
@@ -206,7 +207,7 @@ void session_state::record_front(slot& at) {
 }
 
 void session_state::tell_accepted(live_cell& cell, arrival const& accepted) {
-  publish("cell_accepted", cell_details(cell.row.cell));
+  publish("cell_accepted", accepted_details(cell.row));
   if (accepted.what.stream) {
     link::json_writer params;
     write_key(params, own_row.key).text("cell", cell.row.cell.text);
@@ -389,6 +390,7 @@ void session_state::send_execute(slot& at, live_cell& cell) {
                         defaults::output_kept, static_cast<std::uint64_t>(cell.row.background_after_ms)};
   at.kernel->port->send_execute(link::to_json(message));
   cell.sent = true;
+  cell.sent_at = steady_clock::now();
   if (cell.ending == cell_ending::none) cell.overdue.reset();  // counted anew
   set_overdue(cell);
 }

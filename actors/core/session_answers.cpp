@@ -3,6 +3,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/list_page.hpp"
 #include "actors/core/saved_words.hpp"
@@ -121,14 +122,16 @@ void session_state::notify_display(waiter& to, live_cell const& cell, link::disp
   self->send(to.to.front, notification{to.to.connection, "cell.stream", params.take()});
 }
 
-void session_state::finish(storage::cell_record row) {
+void session_state::finish(storage::cell_record row, std::string_view why) {
   auto found = std::find_if(cells.begin(), cells.end(), [&](auto const& each) { return each.row.number == row.number; });
   if (found == cells.end()) return;
   auto waiters = std::move(found->waiters);
   if (found->awaits_disk) waiters.push_back({found->awaits_disk->from, {}});  // ended before its id was synced
+  auto const with_kernel = found->sent_at ? steady_clock::now() - *found->sent_at : steady_clock::duration::zero();
+  shared->metrics.on_cell_final(row, with_kernel);
   cells.erase(found);
   for (auto const& each : waiters) answer_result(each.to, row, row.result, false);
-  publish("cell_finished", "{\"cell\":\"" + row.cell.text + "\",\"status\":\"" + storage::to_string(row.status) + "\"}");
+  publish("cell_finished", finished_details(row, why));
   shared->move_later(row.session, row.number);
 }
 

@@ -5,6 +5,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/session_state.hpp"
 
 namespace holdfast::core {
@@ -63,7 +64,7 @@ error session_state::not_admitted() const {
 void session_state::end_unadmitted() {
   auto const why = not_admitted();
   leave_queue();
-  publish("refused", "{\"reason\":\"at_capacity\"}");
+  publish("refused", refused_details(error_code::at_capacity, {}));
   for (std::size_t at = 0; at < cells.size();)
     if (!is_queued(cells[at]) || place_of(cells[at]).kernel ||
         !end_queued(cells[at], storage::cell_status::error, link::cell_error{"at_capacity", why.message, {}}))
@@ -100,8 +101,7 @@ void session_state::add_candidates(std::vector<candidate>& into) const {
         std::any_of(arrivals.begin(), arrivals.end(), [&](auto const& each) { return find_slot(key_for(each.what)) == &at; });
     made.is_pinned = !own_row.key.child.empty() && link.generation > 0;
     made.is_starting = !at.kernel->attached;
-    made.is_being_ended =
-        at.kernel->ending.has_value() || at.saved.now == step::snapshot || at.saved.now == step::recording;
+    made.is_being_ended = at.kernel->ending.has_value() || at.saved.now == step::snapshot || at.saved.now == step::recording;
     made.is_wholly_saveable = at.kernel->partly_saveable_at != link.generation;
     into.push_back(made);
   }
@@ -147,8 +147,8 @@ void session_state::after_message() {
     auto const* front = foreground();
     if (front == nullptr || place_of(*front).kernel) leave_queue();
   }
-  auto const idle =
-      static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), [this](auto const& each) { return is_idle(each.second); }));
+  auto const idle = static_cast<std::size_t>(
+      std::count_if(slots.begin(), slots.end(), [this](auto const& each) { return is_idle(each.second); }));
   if (std::exchange(idle_kernels, idle) < idle && shared->kernels->is_short()) shared->look_at_kernels();
   // With more in its mailbox it would only be loaded again, and calls must not change their order.
   if (!may_unload() || !self->mailbox().empty()) return;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/outcome.hpp"
 #include "actors/core/result_lines.hpp"
@@ -77,6 +78,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   auto* const at = holder(told.kernel);
   if (at == nullptr) return;
   log::error("start-failed", "kernel {} did not start: {}", told.kernel.text, told.problem.message);
+  shared->metrics.on_start_failed();
   auto next = row_after_failed_start(*at);
   storage::changes unit{storage::erase_link{told.kernel}, storage::put_session{next}};
   std::vector<storage::cell_record> rows;
@@ -113,10 +115,10 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   at->kernel.reset();
   take_row(std::move(next));  // the slot may be gone with it
   shared->move_later(own_row.number);
-  if (!runs_alone) publish("refused", "{\"reason\":\"start_failed\"}");
+  publish("kernel_ended", kernel_details(told.kernel, "start_failed"));
   for (auto& row : rows) {
     if (storage::is_final(row.status)) {
-      finish(std::move(row));
+      finish(std::move(row), "start_failed");
     } else if (auto* cell = find(row.cell)) {
       cell->row = std::move(row);
       cell->sent = false;
@@ -264,13 +266,13 @@ void session_state::on_dead(kernel_dead told) {
   keep_jobs(fallen);
   if (notice) add_notice(std::move(*notice));
   log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
-  publish("kernel_ended", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" +
-                              (ordered ? std::string(to_string(*ordered)) : death.cause) + "\"}");
+  auto const why_ended = ordered ? std::string(to_string(*ordered)) : death.cause;
+  publish("kernel_ended", kernel_details(told.kernel, why_ended));
   shared->remove_kernel_files(at.kernel->row);
   at.kernel.reset();
   for (auto& row : ended) {
     if (storage::is_final(row.status)) {
-      finish(std::move(row));
+      finish(std::move(row), why_ended);
     } else if (auto* cell = find(row.number)) {
       cell->row = std::move(row);
       cell->sent = false;

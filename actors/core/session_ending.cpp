@@ -1,5 +1,6 @@
 // How does it end on request? Interrupting a cell, resetting and closing the session, stopping its kernel.
 #include "actors/base/clock.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/session_state.hpp"
 
@@ -41,10 +42,11 @@ bool session_state::end_queued(live_cell& cell, storage::cell_status status, std
   auto facts = facts_without_output(cell);
   facts.row = row;
   facts.kernel.reset();
+  auto const why_ended = closing ? "close" : why ? why->name : std::string("interrupt");
   facts.error = std::move(why);
   row.result = result_json(facts);
   if (shared->commit({storage::put_cell{row}, storage::erase_outbox{row.session, row.number}})) {
-    finish(std::move(row));
+    finish(std::move(row), why_ended);
     return true;
   }
   for (auto const& each : std::exchange(cell.waiters, {}))
@@ -158,7 +160,7 @@ void session_state::finish_close() {
   refuse_fork_copy(unknown_session(own_row.key));
   answer_fork(unknown_session(own_row.key));
   for (auto& [number, at] : slots) at.saved.row.reset();
-  publish("session_closed", "{}");
+  publish("session_closed", reason_details(close_waiters.empty() ? "fork_failed" : "close"));
   for (auto const& each : std::exchange(job_waiters, {}))
     answer_error(each.to, {error_code::not_found, "the session of job " + each.job.text + " was closed meanwhile", {}});
   for (auto const& to : std::exchange(close_waiters, {})) answer_text(to, row());

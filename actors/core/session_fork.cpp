@@ -6,6 +6,7 @@
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/identity.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
@@ -105,7 +106,8 @@ void session_state::on_fork(reply_to const& from, fork_session const& what) {
   if (short_of != shortage::none)
     return refuse_fork(from, made.key,
                        {error_code::cannot_fork,
-                        "cannot fork session " + own_row.key.session + ": no room for its kernel: " + shortage_in_words(), {}});
+                        "cannot fork session " + own_row.key.session + ": no room for its kernel: " + shortage_in_words(),
+                        {}});
 
   auto link = at.kernel->row;
   link.kernel = kernel_id("k-" + make_ulid());
@@ -217,8 +219,9 @@ void session_state::on_fork_copy_recorded(std::optional<storage::failure> const&
   auto const call = *std::exchange(fork_copy, std::nullopt);
   if (problem) return refuse_fork(call.from, call.made.key, from_storage(*problem));
   shared->forking.erase(call.made.key);
-  shared->events.publish("session_created", call.made.key, "{}");
-  answer_text(call.from, with_left_behind(stored_session_row(call.made, 0, call.saved ? call.saved->bytes : 0), call.left_behind));
+  shared->events.publish("session_created", call.made.key, reason_details("fork"));
+  auto const bytes = call.saved ? call.saved->bytes : 0;
+  answer_text(call.from, with_left_behind(stored_session_row(call.made, 0, bytes, call.made.created_at), call.left_behind));
 }
 
 void session_state::refuse_fork_copy(error why) {

@@ -4,6 +4,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/session_batch.hpp"
 
@@ -53,7 +54,7 @@ void session_state::on_live(kernel_live const& told) {
   shared->move_later(own_row.number);
   settle_kept_jobs();  // those that outlived an earlier kernel and have ended since do not count
   if (notice) add_notice(std::move(*notice));
-  publish("kernel_started", "{\"kernel\":\"" + told.kernel.text + "\",\"reason\":\"" + at->kernel->row.reason + "\"}");
+  publish("kernel_started", kernel_details(told.kernel, at->kernel->row.reason));
   advance();
 }
 
@@ -61,6 +62,7 @@ void session_state::on_attached(kernel_attached const& told) {
   auto* const at = holder(told.kernel);
   if (at == nullptr) return;
   auto link = at->kernel->row;
+  auto const is_fresh = link.epoch == 0;
   link.epoch = told.epoch;
   link.process = told.process;
   storage::changes unit{storage::put_link{link}};
@@ -94,12 +96,14 @@ void session_state::on_attached(kernel_attached const& told) {
       add_notice(std::move(*notice));
     }
   }
+  if (is_fresh) shared->metrics.on_kernel_ready(milliseconds(std::max<std::int64_t>(0, now_ms() - at->kernel->row.started_at)));
   // Recorded or not: from now on a death is no failed start, and what it ran is looked for in its spool.
   at->kernel->row.epoch = told.epoch;
   at->kernel->row.process = told.process;
   at->kernel->port = told.port;
   at->kernel->attached = at->kernel->was_tried = true;
-  publish("kernel_attached", "{\"kernel\":\"" + told.kernel.text + "\",\"epoch\":" + std::to_string(told.epoch) + "}");
+  auto const reason = is_fresh ? "started" : told.reattached ? "restart" : "reconnect";
+  publish("kernel_attached", attached_details(told.kernel, told.epoch, reason));
   answer_fork();
   if (told.reattached) shared->look_at_kernels();  // it may be over its idle limit
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
@@ -111,7 +115,7 @@ void session_state::on_unreachable(kernel_unreachable const& told) {
   if (at == nullptr) return;
   at->kernel->attached = false;
   at->kernel->was_tried = true;
-  publish("kernel_dropped", "{\"kernel\":\"" + told.kernel.text + "\"}");
+  publish("kernel_dropped", kernel_details(told.kernel, told.why));
   answer_fork();  // it is there, and looked for
 }
 
@@ -222,12 +226,12 @@ bool session_state::record_batch(slot& at, batch& changed) {
   if (changed.notices) notices = std::move(*changed.notices);
   for (auto const& each : told) shared->forget_later(each.session, each.notice);
   for (auto const& each : changed.cells)
-    if (each.has_start) publish("cell_started", "{\"cell\":\"" + each.row.cell.text + "\"}");
+    if (each.has_start) publish("cell_started", started_details(each.row, kernel_facts_of(at, each.row).reason));
   keep_jobs(changed.jobs);
   for (auto const& each : made) publish("notice", notice_json(each));
   for (auto& each : changed.cells) {
     if (each.has_result()) {
-      finish(std::move(each.row));
+      finish(std::move(each.row), changed.kernel_ended ? "unresponsive" : "done");
     } else if (auto* cell = find(each.row.number)) {
       each.row.output_bytes = cell->row.output_bytes;  // may have grown since the start
       each.row.displays = cell->row.displays;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/base/clock.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/job_outcome.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/session_batch.hpp"
@@ -102,15 +103,14 @@ storage::job_record* session_state::running_job(batch& into, job_id const& job) 
 
 void session_state::keep_jobs(std::vector<storage::job_record> const& changed) {
   for (auto const& row : changed) {
-    auto const details = "{\"job\":\"" + row.job.text + "\",\"kernel\":\"" + row.kernel.text + "\"";
     auto const known = find_job(jobs, row.job);
-    if (known == jobs.end()) publish("job_started", details + "}");
+    if (known == jobs.end()) publish("job_started", job_started_details(row));
     if (known != jobs.end()) jobs.erase(known);
     if (!storage::has_ended(row.state)) {
       jobs.push_back(row);
       continue;
     }
-    publish("job_finished", details + ",\"state\":\"" + storage::to_string(row.state) + "\"}");
+    publish("job_finished", job_finished_details(row));
     for (auto at = job_waiters.begin(); at != job_waiters.end();) {
       if (at->job != row.job) {
         ++at;

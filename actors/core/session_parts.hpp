@@ -54,7 +54,8 @@ struct live_cell {
   storage::cell_record row;
   /// What it takes to send it; the code is there until its start is recorded.
   storage::outbox_record outbox;
-  bool sent = false;  // handed to the present kernel in this incarnation, or known to run there
+  std::optional<steady_time> sent_at;  // by this incarnation, to the present kernel
+  bool sent = false;                   // handed to the present kernel in this incarnation, or known to run there
   cell_ending ending = cell_ending::none;
   std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
   std::vector<waiter> waiters;
@@ -85,12 +86,12 @@ struct saved_namespace {
 
   std::optional<storage::saved_record> row;  // as `disk` has it; while it is there no cell is sent to a kernel
   step now = step::none;
-  storage::saved_record coming;                  // while recording: what row will be
+  storage::saved_record coming;                   // while recording: what row will be
   std::optional<storage::notice_record> evicted;  // while recording: recorded with it
-  std::optional<kernel_dead> ended;              // while recording or erasing: the kernel's end, looked at again once that is done
-  std::optional<storage::notice_record> notice;  // while erasing: recorded with it
-  std::vector<notice_id> withdrawn;              // while erasing: erased with it, as they would be untrue
-  std::uint32_t failures = 0;                    // kernels that ended while they restored it, or did not answer
+  std::optional<kernel_dead> ended;               // while recording or erasing: the kernel's end, looked at again once that is done
+  std::optional<storage::notice_record> notice;   // while erasing: recorded with it
+  std::vector<notice_id> withdrawn;               // while erasing: erased with it, as they would be untrue
+  std::uint32_t failures = 0;                     // kernels that ended while they restored it, or did not answer
 };
 
 /// Why a kernel is ended with its namespace saved, and who asked.

@@ -51,7 +51,6 @@ bool session_state::run_front_alone() {
 /// Nothing ran: it hears why no kernel was started.
 void session_state::refuse_front_alone(std::string const& why) {
   log::warn("fallback-failed", "session {} could not run a cell without a kernel: {}", own_row.number, why);
-  publish("refused", "{\"reason\":\"start_failed\"}");
   refuse_front(error(*arrivals.front().no_kernel));
 }
 
@@ -126,7 +125,7 @@ void session_state::begin_alone(live_cell& cell) {
   link::json_writer details;
   details.text("cell", cell.row.cell.text).text("reason", cell.alone->notice.text);
   publish("fallback", details.take());
-  publish("cell_started", "{\"cell\":\"" + cell.row.cell.text + "\"}");
+  publish("cell_started", started_details(cell.row, "fallback"));
 }
 
 void session_state::on_per_call_said(env::per_call_said const& told) {
@@ -192,7 +191,7 @@ void session_state::on_per_call_ended(env::per_call_ended told) {
   publish("notice", notice_json(riding.back()));
   notices.clear();
   for (auto const& each : riding) shared->forget_later(each.session, each.notice);
-  finish(std::move(row));
+  finish(std::move(row), told.reply ? "done" : "exit");
   answer_resets();
   if (closing && runs_nothing()) return on_close_ready();
   if (winding_down) return on_wind_down(*winding_down);

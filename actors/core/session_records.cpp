@@ -1,5 +1,6 @@
 #include "actors/core/session_records.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/core/messages.hpp"
@@ -22,6 +23,11 @@ result<session_records> read_session(storage::stores const& stores, session_numb
   take(stores.open_cells(session), records.open);
   if (problem) return tl::unexpected(std::move(*problem));
   return records;
+}
+
+storage::unix_ms last_end(storage::stores const& stores, storage::session_record const& session) {
+  auto const newest = stores.cells(session.number, 0, 1);
+  return newest && !newest->empty() ? std::max(session.created_at, newest->front().finished_at) : session.created_at;
 }
 
 }  // namespace holdfast::core

@@ -21,4 +21,7 @@ struct session_records {
 /// All of it, or the first failure, such as a damaged row.
 result<session_records> read_session(storage::stores const& stores, session_number session);
 
+/// Since when a session without a kernel is idle: the end of its newest cell, else its beginning. For lists: what cannot be read is left out.
+storage::unix_ms last_end(storage::stores const& stores, storage::session_record const& session);
+
 }  // namespace holdfast::core

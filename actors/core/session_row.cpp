@@ -31,6 +31,11 @@ std::vector<kernel_view> session_state::kernels() const {
   return views;
 }
 
+std::size_t session_state::queued() const {
+  auto const accepted = std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return is_queued(each); });
+  return static_cast<std::size_t>(accepted) + arrivals.size();
+}
+
 std::string session_state::row() const {
   auto const views = kernels();
   std::string_view cell;
@@ -50,21 +55,21 @@ std::string session_state::row() const {
     out.null("cell");
   else
     out.text("cell", cell);
-  out.number("queued",
-             std::count_if(cells.begin(), cells.end(), [this](auto const& each) { return is_queued(each); }) + arrivals.size());
+  out.number("queued", queued());
   out.number("jobs", live_jobs());
-  if (idle_since == 0) idle_since = own_row.created_at;
+  if (idle_since == 0) idle_since = last_end(*shared->stores, own_row);
   out.integer("idle_ms", cells.empty() ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
   out.number("saved_bytes", saved_bytes).number("notices", notices.size());
   out.text("created_at", rfc3339(own_row.created_at));
   return out.take();
 }
 
-std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes) {
+std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes,
+                               storage::unix_ms idle_since) {
   link::json_writer out;
   write_key(out, record.key).text("state", stored_state(saved_bytes));
   out.json("kernels", "[]").null("cell").number("queued", 0).number("jobs", 0);
-  out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - record.created_at)).number("saved_bytes", saved_bytes);
+  out.integer("idle_ms", std::max<std::int64_t>(0, now_ms() - idle_since)).number("saved_bytes", saved_bytes);
   out.number("notices", notices).text("created_at", rfc3339(record.created_at));
   return out.take();
 }

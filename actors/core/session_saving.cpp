@@ -6,20 +6,13 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/saved_words.hpp"
 #include "actors/core/session_state.hpp"
 
 namespace holdfast::core {
 
 using step = saved_namespace::step;
-
-namespace {
-
-std::string kernel_details(std::string_view kernel, std::string_view reason) {
-  return "{\"kernel\":\"" + std::string(kernel) + "\",\"reason\":\"" + std::string(reason) + "\"}";
-}
-
-}  // namespace
 
 // ---- which kernel comes next ----
 
@@ -75,11 +68,11 @@ void session_state::save_and_end(slot& at, saving_order order) {
 void session_state::not_saved(slot& at, saving_order const& order, error why, bool is_busy) {
   if (order.from) {
     auto const lives = at.has(order.kernel) && !at.kernel->ending;
-    return answer_error(*order.from, {why.code,
-                                      "cannot save the namespace of kernel " + order.kernel.text + ": " + why.message +
-                                          (lives ? "; nothing was ended, and with save false it is ended without"
-                                                 : "; it was ended meanwhile"),
-                                      {}});
+    return answer_error(*order.from,
+                        {why.code,
+                         "cannot save the namespace of kernel " + order.kernel.text + ": " + why.message +
+                             (lives ? "; nothing was ended, and with save false it is ended without" : "; it was ended meanwhile"),
+                         {}});
   }
   log::info("hibernate-failed", "kernel {} is kept: {}", order.kernel.text, why.message);
   if (at.has(order.kernel) && !has_cells(at)) {
@@ -97,8 +90,7 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
     return not_saved(at, order, {is_busy ? error_code::busy : error_code::store_full, answer->error->message, {}}, is_busy);
   }
   auto told = link::namespace_of(answer->body);
-  if (!told)
-    return not_saved(at, order, {error_code::unreachable, "its answer could not be read: " + told.error(), {}}, false);
+  if (!told) return not_saved(at, order, {error_code::unreachable, "its answer could not be read: " + told.error(), {}}, false);
   if (!at.has(order.kernel) || at.kernel->ending)
     return not_saved(at, order, {error_code::busy, "it is being ended already", {}}, true);
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
@@ -148,7 +140,7 @@ void session_state::on_saved_recorded(slot& at, std::optional<storage::failure> 
   saved.failures = 0;
   if (auto notice = std::exchange(saved.evicted, std::nullopt)) add_notice(std::move(*notice));
   log::info("kernel-hibernated", "kernel {} saved {} bytes: {}", saved.row->kernel.text, saved.row->bytes, saved.row->reason);
-  publish("kernel_hibernated", kernel_details(saved.row->kernel.text, saved.row->reason));
+  publish("kernel_hibernated", kernel_details(saved.row->kernel, saved.row->reason));
   if (auto ended = std::exchange(saved.ended, std::nullopt)) return on_dead(std::move(*ended));
   if (!at.is_ending_saved()) return;
   if (!shared->commit({storage::erase_link{at.kernel->row.kernel}}))

@@ -91,6 +91,7 @@ struct session_state final : session_face {
   std::vector<kernel_view> kernels() const override;
   void add_candidates(std::vector<candidate>& into) const override;
   void on_measured(std::unordered_map<std::string, std::uint64_t> const& bytes) override;
+  std::size_t queued() const override;
   void forget_notices(std::vector<notice_id> const& ids) override {
     std::erase_if(notices, [&](auto const& each) { return std::find(ids.begin(), ids.end(), each.notice) != ids.end(); });
   }
@@ -343,8 +344,8 @@ struct session_state final : session_face {
   result_facts facts_without_output(live_cell const& cell) const;
   result_facts facts_of(live_cell& cell) const;
   kernel_facts kernel_facts_of(slot const& at, storage::cell_record const& cell) const;
-  /// The cell is final and recorded: tells its waiters and forgets it.
-  void finish(storage::cell_record row);
+  /// The cell is final and recorded: tells its waiters and forgets it. `why` is for its event.
+  void finish(storage::cell_record row, std::string_view why);
   void on_get(reply_to const& from, cell_id const& cell);
   void on_wait(reply_to const& from, wait_cell const& what);
   void on_list(reply_to const& from, list_cells const& what);

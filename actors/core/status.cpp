@@ -58,6 +58,29 @@ std::string status_json(context const& shared, std::vector<kernel_view> const& k
   return out.take();
 }
 
+std::string metrics_json(context& shared, std::vector<kernel_view> const& kernels) {
+  levels now;
+  for (auto const& view : kernels) {
+    ++now.kernels[view.state()];
+    if (!view.cell.empty()) ++now.cells_running;
+    now.jobs_running += view.jobs;
+  }
+  for (auto const& [key, entry] : shared.sessions)
+    if (entry.face) now.cells_waiting += entry.face->queued();
+  now.sessions = shared.sessions.size();
+  now.rows_to_move = shared.to_disk.sessions.size() + shared.to_disk.cells.size() + shared.to_disk.told.size();
+  now.resident_bytes = resident_bytes(::getpid());
+  now.starts = shared.stores->found().incarnation;
+  now.started_at = shared.started_at;
+  now.connections = shared.clients->connections;
+  now.connections_accepted = shared.clients->accepted;
+  now.connections_refused = shared.clients->refused;
+  now.stream_lost = shared.clients->stream_lost;
+  std::string out;
+  link::append_json_string(out, shared.metrics.text(now));
+  return out;
+}
+
 result<std::string> list(context const& shared, list_notices const& what) {
   auto sessions = sessions_of(shared, what.owner, what.child, what.session);
   if (!sessions) return tl::unexpected(std::move(sessions.error()));

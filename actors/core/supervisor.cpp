@@ -137,7 +137,7 @@ struct supervisor_state {
 
   std::string stored_row(storage::session_record const& record, std::uint64_t bytes) const {
     auto notices = shared->stores->notices(record.number);
-    return stored_session_row(record, notices ? notices->size() : 0, bytes);
+    return stored_session_row(record, notices ? notices->size() : 0, bytes, last_end(*shared->stores, record));
   }
 
   // ---- kernels ----
@@ -311,6 +311,8 @@ struct supervisor_state {
             answer_with(from, acknowledge(*shared, what));
           else if constexpr (std::is_same_v<request, get_status>)
             answer_text(from, status_json(*shared, kernels()));
+          else if constexpr (std::is_same_v<request, get_metrics>)
+            answer_text(from, metrics_json(*shared, kernels()));
           else if constexpr (std::is_same_v<request, subscribe_events>) {
             auto const made = shared->events.subscribe(from, what);
             answer_text(from, "{\"seq\":" + std::to_string(made.seq) + ",\"missed\":" + std::to_string(made.missed) + "}");

@@ -31,7 +31,7 @@ namespace holdfast::core {
 namespace {
 
 struct disk_state {
-  shared_context shared;  // for its stores alone: they must outlive a commit that runs
+  shared_context shared;  // for its stores, which must outlive a commit that runs, and its metrics
   std::vector<commit_to_disk> gathered;
   std::optional<storage::failure> poisoned;  // the first failed sync: nothing is tried after it
 
@@ -42,7 +42,9 @@ struct disk_state {
     for (auto& request : requests) units.push_back(std::move(request.unit));
     std::optional<storage::failure> problem = poisoned;
     if (!problem) {
+      commit_timer timer(shared->metrics, store::disk);
       if (auto committed = shared->stores->commit_disk(units); !committed) problem = committed.error();
+      timer.done(!problem);
     }
     if (problem) {
       log::error("disk-commit-failed", "disk store refused {} units: {}", units.size(), problem->text);

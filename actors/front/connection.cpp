@@ -32,14 +32,12 @@ bool connection::send(std::string line) {
   return true;
 }
 
-bool connection::send_stream(std::string_view params) {
-  if (is_cut_off_) return true;
-  switch (queue_.push_stream(params)) {
-    case outbox::verdict::overflow: cut_off(); return false;
-    case outbox::verdict::dropped: return true;
-    case outbox::verdict::queued: write_out(); return true;
-  }
-  return true;
+outbox::verdict connection::send_stream(std::string_view params) {
+  if (is_cut_off_) return outbox::verdict::queued;
+  auto const verdict = queue_.push_stream(params);
+  if (verdict == outbox::verdict::overflow) cut_off();
+  if (verdict == outbox::verdict::queued) write_out();
+  return verdict;
 }
 
 void connection::on_written(std::size_t remaining) {

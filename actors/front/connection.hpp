@@ -30,7 +30,7 @@ class connection {
   /// Queues a line and writes what the socket takes. False: over its limit, it has been cut off.
   bool send(std::string line);
   /// The same for a cell.stream notification, which may be dropped instead.
-  bool send_stream(std::string_view params);
+  outbox::verdict send_stream(std::string_view params);
   /// The scribe has written; `remaining` bytes of what it was handed are left.
   void on_written(std::size_t remaining);
 

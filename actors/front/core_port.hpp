@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "actors/base/messages.hpp"
+#include "actors/base/traffic.hpp"
 
 namespace holdfast::front {
 
@@ -15,6 +16,9 @@ class core_port {
   virtual void route(session_call call) = 0;
   virtual void route(supervisor_call call) = 0;
   virtual void route(connection_closed closed) = 0;
+
+  /// What fronts count of their clients.
+  std::shared_ptr<traffic> const clients = std::make_shared<traffic>();
 };
 
 using core_handle = std::shared_ptr<core_port>;

@@ -1,4 +1,4 @@
-// event.subscribe, status, rpc.discover, shutdown: the gateway as a whole.
+// event.subscribe, status, metrics, rpc.discover, shutdown: the gateway as a whole.
 #include "actors/front/method_groups.hpp"
 #include "actors/front/objects.hpp"
 
@@ -42,6 +42,17 @@ method status_method() {
           .build = [](arguments const&) { return to_supervisor(get_status{}); }};
 }
 
+method metrics_method() {
+  return {
+      .name = "metrics",
+      .sentence = "Counters, levels and latencies of the daemon in Prometheus' text format; no owner or session is named in them.",
+      .params = {},
+      .result = {"string", false, "the text"},
+      .errors = {},
+      .examples = {{"{}", R"("# HELP holdfast_cells_total Final cells by status.\n# TYPE holdfast_cells_total counter\n...")"}},
+      .build = [](arguments const&) { return to_supervisor(get_metrics{}); }};
+}
+
 method discover_method() {
   return {
       .name = "rpc.discover",
@@ -67,6 +78,8 @@ method shutdown_method() {
 
 }  // namespace
 
-std::vector<method> gateway_methods() { return {subscribe_method(), status_method(), discover_method(), shutdown_method()}; }
+std::vector<method> gateway_methods() {
+  return {subscribe_method(), status_method(), metrics_method(), discover_method(), shutdown_method()};
+}
 
 }  // namespace holdfast::front

@@ -7,7 +7,8 @@ namespace {
 
 class real_core final : public core_port {
  public:
-  explicit real_core(std::shared_ptr<core::running> running) : running_(std::move(running)) {}
+  /// Nothing is routed before that.
+  void begin(std::shared_ptr<core::running> running) { running_ = std::move(running); }
 
   void route(session_call call) override { core::route(*running_, std::move(call)); }
   void route(supervisor_call call) override { core::route(*running_, std::move(call)); }
@@ -21,9 +22,11 @@ class real_core final : public core_port {
 
 result<core_handle> start_real_core(caf::actor_system& system, config const& settings,
                                     std::vector<env::exec_registration> const& environments) {
-  auto running = core::start(system, settings, environments);
+  auto made = std::make_shared<real_core>();
+  auto running = core::start(system, settings, made->clients, environments);
   if (!running) return tl::unexpected(std::move(running.error()));
-  return std::make_shared<real_core>(std::move(*running));
+  made->begin(std::move(*running));
+  return made;
 }
 
 }  // namespace holdfast::front

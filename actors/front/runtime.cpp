@@ -3,6 +3,7 @@
 #include <caf/scoped_actor.hpp>
 
 #include "actors/base/home.hpp"
+#include "actors/front/metrics_server.hpp"
 #include "actors/front/unix_server.hpp"
 
 namespace holdfast::front {
@@ -29,6 +30,11 @@ result<std::unique_ptr<runtime>> runtime::start(options given) {
     std::lock_guard const lock(made->mutex_);
     made->api_ = start_api_front(*made->system_, {made->core_, defaults_of(given.settings), ended});
   }
+  if (given.settings.metrics_listen != "off") {
+    auto metrics = start_metrics_server(*made->system_, made->core_, given.settings.metrics_listen, ended);
+    if (!metrics) return tl::unexpected(std::move(metrics.error()));  // the destructor ends what runs already
+    made->adopt(made->metrics_, std::move(*metrics));
+  }
   if (!given.listen) return made;
 
   server_options server;
@@ -39,11 +45,15 @@ result<std::unique_ptr<runtime>> runtime::start(options given) {
   server.farewell = given.settings.scaled(farewell);
   server.on_ended = ended;
   auto started = start_unix_server(*made->system_, std::move(server));
-  if (!started) return tl::unexpected(std::move(started.error()));  // the destructor ends what runs already
-  std::lock_guard const lock(made->mutex_);
-  made->server_ = std::move(*started);
-  if (made->is_ended_) caf::anon_send(made->server_, gateway_ended{});
+  if (!started) return tl::unexpected(std::move(started.error()));
+  made->adopt(made->server_, std::move(*started));
   return made;
+}
+
+void runtime::adopt(caf::actor& place, caf::actor front) {
+  std::lock_guard const lock(mutex_);
+  place = std::move(front);
+  if (is_ended_) caf::anon_send(place, gateway_ended{});
 }
 
 runtime::~runtime() {
@@ -51,11 +61,10 @@ runtime::~runtime() {
   stop(false);
   {
     caf::scoped_actor self(*system_);
-    self->wait_for(api_);
-    if (server_) self->wait_for(server_);
+    for (auto const& front : {api_, server_, metrics_})
+      if (front) self->wait_for(front);
   }
-  api_ = nullptr;
-  server_ = nullptr;
+  api_ = server_ = metrics_ = nullptr;
   core_.reset();
 }
 
@@ -96,7 +105,7 @@ void runtime::on_ended(std::optional<error> const& why) {
   is_ended_ = true;
   why_ended_ = why;
   // The core tells the front that asked; the other one hears it from here.
-  for (auto& front : {api_, server_})
+  for (auto const& front : {api_, server_, metrics_})
     if (front) caf::anon_send(front, gateway_ended{});
   changed_.notify_all();
 }

@@ -1,5 +1,5 @@
-// A gateway in this process, put together: actor system, core, the `api` front for calls from here, and the unix server if wanted.
-// Used by gateway.cpp (embedding) and serve.cpp (the daemon). Collaborators: the core through core_port, api_front, unix_server.
+// A gateway in this process, put together: actor system, core, the `api` front for calls from here, unix server and metrics if wanted.
+// Used by gateway.cpp (embedding) and serve.cpp (the daemon). Collaborators: the core through core_port, api_front, unix_server, metrics_server.
 // Refuses to know what a call means: that is the method table's.
 #pragma once
 
@@ -32,7 +32,7 @@ class runtime {
     std::vector<env::exec_registration> environments = {};  // for the real one
   };
 
-  /// Errors: those of the home, the lock, the stores and the socket.
+  /// Errors: those of the home, the lock, the stores and the sockets.
   static result<std::unique_ptr<runtime>> start(options given);
   /// Stops, keeping the kernels.
   ~runtime();
@@ -50,6 +50,8 @@ class runtime {
 
  private:
   runtime() = default;
+  /// From now on it hears of the end, however soon that comes.
+  void adopt(caf::actor& place, caf::actor front);
   void send(api_call call);
   void on_ended(std::optional<error> const& why);
 
@@ -61,6 +63,7 @@ class runtime {
   // Guarded by mutex_; api_ does not change once start() has returned.
   caf::actor api_;
   caf::actor server_;      // empty when not listening
+  caf::actor metrics_;     // the same
   bool is_ended_ = false;  // gateway_ended has come to a front
   std::optional<error> why_ended_;
 };

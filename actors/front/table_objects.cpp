@@ -21,7 +21,7 @@ std::vector<object_description> table_objects() {
         list("words", "string", "all that it may be; empty: any"),
         text("sentence", "what it means")}},
       {"answer",
-       {text("object", "the described object that it is"),
+       {text("object", "the described object that it is, or `string`"),
         boolean("list",
                 "whether it is `{items, next}`: `items` a list of such objects, `next` the `after` of the next page, or null"),
         text("sentence", "what it tells")}},

@@ -57,16 +57,20 @@ class server {
     self_->configure_read(handle, caf::io::receive_policy::at_most(defaults::read_chunk));
     if (is_ended_ || !is_trusted_peer(fd)) {
       if (!is_ended_) log::warn("client-refused", "client refused: it runs as another user");
+      ++options_.core->clients->refused;
       ::shutdown(fd, SHUT_RDWR);
       return;
     }
     if (connections_.size() >= options_.max_connections && !make_room()) {
       log::warn("client-refused", "client refused: {} connections, all with open requests", connections_.size());
+      ++options_.core->clients->refused;
       ::shutdown(fd, SHUT_RDWR);
       return;
     }
     self_->ack_writes(handle, true);
     auto made = std::make_unique<connection>(self_, handle, ++last_connection_, options_.queue, steady_clock::now());
+    ++options_.core->clients->accepted;
+    ++options_.core->clients->connections;
     by_handle_[handle] = made.get();
     connections_.emplace(made->number, std::move(made));
     if (fd >= descriptor_limit_) pause_accepting();
@@ -97,6 +101,7 @@ class server {
     auto const number = found->second->number;
     by_handle_.erase(found);
     connections_.erase(number);
+    --options_.core->clients->connections;
     if (!is_ended_) options_.core->route(connection_closed{self(), number});
     if (is_accept_paused_) resume_accepting();
     if (is_ended_ && connections_.empty()) self_->quit();
@@ -118,10 +123,10 @@ class server {
     auto const found = connections_.find(told.connection);
     if (found == connections_.end()) return;
     auto& client = *found->second;
-    if (told.method != "cell.stream")
-      send(client, notification_line(told.method, told.params));
-    else if (!client.send_stream(told.params))
-      log_overflow();
+    if (told.method != "cell.stream") return send(client, notification_line(told.method, told.params));
+    auto const verdict = client.send_stream(told.params);
+    if (verdict == outbox::verdict::overflow) log_overflow();
+    if (verdict == outbox::verdict::dropped) ++options_.core->clients->stream_lost;
   }
 
   void on_wake_up(wake_up const& message) {
@@ -213,6 +218,7 @@ class server {
     if (silent == nullptr) return false;
     log::warn("client-closed", "client closed: {} connections, it was silent for longest", connections_.size());
     silent->cut_off();
+    ++options_.core->clients->refused;
     return true;
   }
 

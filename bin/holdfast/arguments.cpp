@@ -225,6 +225,7 @@ void parser::add_service_commands() {
       ->check(whole_number(3, 1'000'000));
   c = add("status", "show the daemon", help::status_examples);
   c->add_flag("--pid", status.only_pid, "print its process id only");
+  add("metrics", "show counters and latencies as Prometheus reads them", help::metrics_examples);
   add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
   c = add("help", "show this help, or a command's", "  holdfast help run\n");
   c->add_option("COMMAND", help_about, "the command")->type_name("");
@@ -295,6 +296,7 @@ command parser::taken() {
   if (name == "events") return events;
   if (name == "serve") return serve;
   if (name == "status") return status;
+  if (name == "metrics") return metrics_arguments{};
   return stop_arguments{};
 }
 

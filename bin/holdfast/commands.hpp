@@ -48,6 +48,7 @@ int execute(settings const& here, notices_arguments const& given);
 int execute(settings const& here, events_arguments const& given);
 // service_commands.cpp
 int execute(settings const& here, status_arguments const& given);
+int execute(settings const& here, metrics_arguments const& given);
 int execute(settings const& here, stop_arguments const& given);
 // serve_command.cpp
 int execute(settings const& here, serve_arguments const& given);

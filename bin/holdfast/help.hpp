@@ -100,6 +100,11 @@ inline constexpr std::string_view serve_examples =
 inline constexpr std::string_view status_examples =
     "  holdfast status\n"
     "  kill -9 \"$(holdfast status --pid)\"                        what a running cell survives\n";
+inline constexpr std::string_view metrics_examples =
+    "  holdfast metrics\n"
+    "  holdfast metrics | grep -F holdfast_cells_total\n"
+    "\n"
+    "To be scraped: metrics_listen = \"127.0.0.1:9464\" in config.toml serves the same text at /metrics there.\n";
 inline constexpr std::string_view stop_examples =
     "  holdfast stop\n"
     "\n"

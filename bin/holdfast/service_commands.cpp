@@ -1,4 +1,4 @@
-// status and stop: the daemon itself.
+// status, metrics and stop: the daemon itself.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +49,18 @@ int execute(settings const& here, status_arguments const& given) {
     write_out(fmt::format("{}\n", number(status, "pid")));
   else
     write_out(render_facts(status_facts(status)));
+  return exit_ok;
+}
+
+int execute(settings const& here, metrics_arguments const&) {
+  auto connection = connect_running(here.home);
+  if (!connection) return show_failure(connection.error(), here.json);
+  auto const answer = connection->call("metrics", {}, answer_timeout);
+  if (!answer) return show_failure(answer.error(), here.json);
+  if (here.json)
+    write_out(boost::json::serialize(*answer) + "\n");
+  else if (auto const* text = answer->if_string())
+    write_out({text->data(), text->size()});
   return exit_ok;
 }
 

@@ -9,7 +9,7 @@ from holdfast_test.waiting import wait_until
 METHODS = {
     "run", "cell.get", "cell.wait", "cell.list", "cell.output", "cell.display", "cell.interrupt",
     "session.list", "session.get", "session.variables", "session.fork", "session.reset", "session.close", "owner.close", "kernel.list", "kernel.stop", "job.list", "job.stop", "job.output",
-    "notice.list", "notice.ack", "event.subscribe", "status", "rpc.discover", "shutdown",
+    "notice.list", "notice.ack", "event.subscribe", "status", "metrics", "rpc.discover", "shutdown",
 }  # fmt: skip
 
 
@@ -162,6 +162,45 @@ class EventsTest(DaemonCase):
         finished = next(event for event in events if event["kind"] == "cell_finished")
         self.assertEqual((finished["owner"], finished["child"], finished["session"]), ("default", None, "a"))
         self.assertEqual(finished["details"]["cell"], "c1")
+
+    def test_every_event_says_why(self):
+        client = self.daemon.connect()
+        client.call("event.subscribe")
+
+        self.daemon.run("1", cell="first")
+        self.daemon.run("import time; time.sleep(60)", cell="late", timeout_ms=50)
+        self.daemon.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", cell="struck")
+        self.daemon.run("1", cell="fresh", reset=True)
+        self.daemon.run("await run('true')", cell="jobs")
+        with self.assertRaises(RpcError):
+            self.daemon.call("run", code="1", cell="choosy", if_kernel="k-none")
+        self.daemon.call("session.close")
+        client.wait_notification("event", kind="session_closed")
+
+        events = client.notifications("event")
+        for event in events:
+            self.assertTrue(event["details"].get("reason") or event["kind"] == "notice", event)
+        told = [(event["kind"], event["details"].get("cell"), event["details"].get("reason")) for event in events]
+        for expected in (
+            ("session_created", None, "run"),
+            ("kernel_started", None, "first"),
+            ("kernel_attached", None, "started"),
+            ("cell_started", "first", "first"),
+            ("cell_finished", "first", "done"),
+            ("cell_accepted", "late", "sent"),
+            ("cell_started", "late", "reused"),
+            ("cell_finished", "late", "deadline"),
+            ("cell_finished", "struck", "signal"),
+            ("kernel_ended", None, "signal"),
+            ("kernel_started", None, "died"),
+            ("cell_started", "fresh", "died"),
+            ("job_started", "jobs", "cell"),
+            ("job_finished", "jobs", "exit"),
+            ("refused", "choosy", "kernel_changed"),
+            ("kernel_ended", None, "close"),
+            ("session_closed", None, "close"),
+        ):
+            self.assertIn(expected, told)
 
     def test_a_subscriber_that_names_since_hears_what_it_missed_and_only_that(self):
         self.daemon.run("1", cell="c1")

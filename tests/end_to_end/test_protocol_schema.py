@@ -160,7 +160,7 @@ job = run('sleep', '600')
         self.refuse(-32602, "run", code="1", environment="moon")
         self.refuse(1009, "run", code="#" * (1 << 20) + "#")
         self.refuse(1002, "run", code="other", cell="long")
-        self.refuse(1011, "run", code="1", if_kernel="k-none")
+        self.refuse(1011, "run", code="1", if_kernel="k-none", cell="choosy")
         self.refuse(1007, "run", code="1", session="unborn", python="/no/such/python")
         for method in ("cell.get", "cell.wait", "cell.output", "cell.interrupt"):
             self.refuse(1001, method, cell="none")
@@ -189,6 +189,7 @@ job = run('sleep', '600')
 
     def test_every_field_that_is_sent_is_described_and_every_one_described_is_sent(self):
         self.ask("rpc.discover")
+        self.ask("metrics")
         self.results_of_every_kind()
         self.a_running_cell()
         self.jobs()

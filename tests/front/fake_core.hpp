@@ -44,6 +44,7 @@ class fake_core final : public core_port {
     if (std::holds_alternative<await_end>(call.what)) return;
     ++calls;
     if (std::holds_alternative<get_status>(call.what)) return reply(call.from, R"({"pid":1})");
+    if (std::holds_alternative<get_metrics>(call.what)) return reply(call.from, R"("up 1\n")");
     if (std::holds_alternative<subscribe_events>(call.what)) {
       reply(call.from, R"({"seq":0,"missed":0})");
       std::lock_guard const lock(mutex_);

@@ -61,6 +61,7 @@ TEST_CASE("every object of the schema is there and is sent by something") {
   follow(find_object("error")->fields, referred);
   for (auto const& each : methods()) {
     INFO(each.name);
+    if (is_plain(each.result.object)) continue;
     REQUIRE(find_object(each.result.object) != nullptr);
     referred.insert(each.result.object);
     follow(find_object(each.result.object)->fields, referred);
@@ -95,7 +96,12 @@ TEST_CASE("the examples of the table show described fields only") {
   for (auto const& each : methods())
     for (auto const& example : each.examples) {
       INFO(each.name);
-      auto const shown = json::parse({example.result.data(), example.result.size()}).as_object();
+      auto const parsed = json::parse({example.result.data(), example.result.size()});
+      if (each.result.object == "string") {
+        CHECK(parsed.is_string());
+        continue;
+      }
+      auto const& shown = parsed.as_object();
       if (!each.result.is_list) {
         check_example(each.result.object, shown);
         continue;
