@@ -226,6 +226,7 @@ void parser::add_service_commands() {
   c = add("status", "show the daemon", help::status_examples);
   c->add_flag("--pid", status.only_pid, "print its process id only");
   add("metrics", "show counters and latencies as Prometheus reads them", help::metrics_examples);
+  add("doctor", "look at python, home, limits and leftovers, and say what to do", help::doctor_examples);
   add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
   c = add("help", "show this help, or a command's", "  holdfast help run\n");
   c->add_option("COMMAND", help_about, "the command")->type_name("");
@@ -297,6 +298,7 @@ command parser::taken() {
   if (name == "serve") return serve;
   if (name == "status") return status;
   if (name == "metrics") return metrics_arguments{};
+  if (name == "doctor") return doctor_arguments{};
   return stop_arguments{};
 }
 

@@ -125,13 +125,14 @@ struct status_arguments {
   bool only_pid = false;
 };
 struct metrics_arguments {};
+struct doctor_arguments {};
 struct stop_arguments {};
 
 using command =
     std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,
                  sessions_arguments, session_arguments, reset_arguments, close_arguments, fork_arguments, kernels_arguments,
                  kernel_arguments, display_arguments, variables_arguments, jobs_arguments, job_arguments, notices_arguments,
-                 events_arguments, serve_arguments, status_arguments, metrics_arguments, stop_arguments>;
+                 events_arguments, serve_arguments, status_arguments, metrics_arguments, doctor_arguments, stop_arguments>;
 
 struct invocation {
   std::optional<std::string> home;  // --home; else HOLDFAST_HOME and so on

@@ -50,6 +50,8 @@ int execute(settings const& here, events_arguments const& given);
 int execute(settings const& here, status_arguments const& given);
 int execute(settings const& here, metrics_arguments const& given);
 int execute(settings const& here, stop_arguments const& given);
+// doctor_command.cpp
+int execute(settings const& here, doctor_arguments const& given);
 // serve_command.cpp
 int execute(settings const& here, serve_arguments const& given);
 

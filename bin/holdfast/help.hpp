@@ -105,6 +105,12 @@ inline constexpr std::string_view metrics_examples =
     "  holdfast metrics | grep -F holdfast_cells_total\n"
     "\n"
     "To be scraped: metrics_listen = \"127.0.0.1:9464\" in config.toml serves the same text at /metrics there.\n";
+inline constexpr std::string_view doctor_examples =
+    "  holdfast doctor\n"
+    "  holdfast --home /srv/holdfast doctor\n"
+    "\n"
+    "Works with and without a daemon and changes nothing. ok, note (keeps nothing from working) or wrong, and then what to do.\n"
+    "Exit code 0: nothing is wrong; 4: something is.\n";
 inline constexpr std::string_view stop_examples =
     "  holdfast stop\n"
     "\n"
