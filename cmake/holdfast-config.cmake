@@ -1,0 +1,15 @@
+# find_package(holdfast): defines holdfast::holdfast, which links statically against what it is made of. The headers of those are not
+# needed by who includes <holdfast/holdfast.hpp>; their libraries are.
+include(CMakeFindDependencyMacro)
+list(PREPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+find_dependency(Threads)
+find_dependency(CAF)
+find_dependency(LMDB)
+find_dependency(Sodium)
+find_dependency(Boost 1.81 COMPONENTS json)
+find_dependency(tl-expected)
+find_dependency(spdlog)
+find_dependency(tomlplusplus)
+find_dependency(prometheus-cpp)
+list(REMOVE_AT CMAKE_MODULE_PATH 0)
+include(${CMAKE_CURRENT_LIST_DIR}/holdfast-targets.cmake)
