@@ -28,6 +28,15 @@ std::string bytes(boost::json::object const& item, std::string_view name) {
   return found && found->is_number() ? human_bytes(number(item, name)) : "";
 }
 
+/// Of a saved namespace; empty when there is none.
+std::string saved(boost::json::object const& item) { return number(item, "saved_bytes") > 0 ? bytes(item, "saved_bytes") : ""; }
+
+/// Its place among those that would be hibernated first; empty when it is none of them.
+std::string rank(boost::json::object const& item) {
+  auto const* found = field(item, "victim_rank");
+  return found && found->is_number() ? std::to_string(number(item, "victim_rank")) : "";
+}
+
 std::string instant(boost::json::object const& item, std::string_view name) { return human_instant(text(item, name)); }
 
 std::string joined(boost::json::object const& item, std::string_view name) {
@@ -71,26 +80,28 @@ table_row cell_row(boost::json::object const& item) {
 }
 
 table_row const& session_headings() {
-  static table_row const headings{"SESSION", "OWNER", "CHILD", "STATE", "KERNEL", "CELL", "QUEUED", "IDLE", "NOTICES", "CREATED"};
+  static table_row const headings{"SESSION", "OWNER", "CHILD", "STATE", "KERNEL",  "CELL",
+                                  "QUEUED",  "JOBS",  "IDLE",  "SAVED", "NOTICES", "CREATED"};
   return headings;
 }
 
 table_row session_row(boost::json::object const& item) {
-  return {word(item, "session"),   word(item, "owner"),        word(item, "child"),   word(item, "state"),
-          joined(item, "kernels"), word(item, "cell"),         count(item, "queued"), duration(item, "idle_ms"),
-          count(item, "notices"),  instant(item, "created_at")};
+  return {word(item, "session"),     word(item, "owner"), word(item, "child"),    word(item, "state"),
+          joined(item, "kernels"),   word(item, "cell"),  count(item, "queued"),  count(item, "jobs"),
+          duration(item, "idle_ms"), saved(item),         count(item, "notices"), instant(item, "created_at")};
 }
 
 table_row const& kernel_headings() {
-  static table_row const headings{"KERNEL", "STATE",  "PID",  "SESSION", "OWNER",   "CHILD",
-                                  "CELL",   "QUEUED", "IDLE", "MEMORY",  "STARTED", "PYTHON"};
+  static table_row const headings{"KERNEL", "STATE", "PID",  "SESSION", "OWNER",  "CHILD",   "CELL",
+                                  "QUEUED", "JOBS",  "IDLE", "MEMORY",  "VICTIM", "STARTED", "PYTHON"};
   return headings;
 }
 
 table_row kernel_row(boost::json::object const& item) {
-  return {word(item, "kernel"),      word(item, "state"),         count(item, "pid"),          word(item, "session"),
-          word(item, "owner"),       word(item, "child"),         word(item, "cell"),          count(item, "queued"),
-          duration(item, "idle_ms"), bytes(item, "memory_bytes"), instant(item, "started_at"), word(item, "python")};
+  return {word(item, "kernel"),        word(item, "state"),       count(item, "pid"),          word(item, "session"),
+          word(item, "owner"),         word(item, "child"),       word(item, "cell"),          count(item, "queued"),
+          count(item, "jobs"),         duration(item, "idle_ms"), bytes(item, "memory_bytes"), rank(item),
+          instant(item, "started_at"), word(item, "python")};
 }
 
 table_row const& variable_headings() {
@@ -139,18 +150,30 @@ std::vector<std::string> left_behind_lines(boost::json::object const& forked) {
 }
 
 facts session_facts(boost::json::object const& item) {
-  return {{"session", word(item, "session")},  {"owner", word(item, "owner")},          {"child", word(item, "child")},
-          {"state", word(item, "state")},      {"kernel", joined(item, "kernels")},     {"cell", word(item, "cell")},
-          {"queued", count(item, "queued")},   {"jobs", count(item, "jobs")},           {"idle", duration(item, "idle_ms")},
+  return {{"session", word(item, "session")},  {"owner", word(item, "owner")},
+          {"child", word(item, "child")},      {"state", word(item, "state")},
+          {"kernel", joined(item, "kernels")}, {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},   {"jobs", count(item, "jobs")},
+          {"idle", duration(item, "idle_ms")}, {"saved", saved(item)},
           {"notices", count(item, "notices")}, {"created", instant(item, "created_at")}};
 }
 
 facts kernel_facts(boost::json::object const& item) {
-  return {{"kernel", word(item, "kernel")},    {"state", word(item, "state")},          {"pid", count(item, "pid")},
-          {"session", word(item, "session")},  {"owner", word(item, "owner")},          {"child", word(item, "child")},
-          {"cell", word(item, "cell")},        {"queued", count(item, "queued")},       {"jobs", count(item, "jobs")},
-          {"idle", duration(item, "idle_ms")}, {"memory", bytes(item, "memory_bytes")}, {"environment", word(item, "environment")},
-          {"python", word(item, "python")},    {"started", instant(item, "started_at")}};
+  return {{"kernel", word(item, "kernel")},
+          {"state", word(item, "state")},
+          {"pid", count(item, "pid")},
+          {"session", word(item, "session")},
+          {"owner", word(item, "owner")},
+          {"child", word(item, "child")},
+          {"cell", word(item, "cell")},
+          {"queued", count(item, "queued")},
+          {"jobs", count(item, "jobs")},
+          {"idle", duration(item, "idle_ms")},
+          {"memory", bytes(item, "memory_bytes")},
+          {"victim rank", rank(item)},
+          {"environment", word(item, "environment")},
+          {"python", word(item, "python")},
+          {"started", instant(item, "started_at")}};
 }
 
 facts job_facts(boost::json::object const& item) {
