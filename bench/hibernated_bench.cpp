@@ -26,7 +26,9 @@ constexpr double start_budget = 1e6;       // us
 constexpr double decision_budget = 100;    // us
 constexpr double memory_budget = 1 << 20;  // bytes: "+0 MiB"
 
-session_key key_of(std::size_t number) { return {"owner-" + std::to_string(number % 1000), "", "session-" + std::to_string(number)}; }
+session_key key_of(std::size_t number) {
+  return {"owner-" + std::to_string(number % 1000), "", "session-" + std::to_string(number)};
+}
 
 std::unique_ptr<storage::stores> open(std::filesystem::path const& home) {
   auto opened = storage::stores::open({home, boot_id(), machine_id(), std::size_t{64} << 30, {}});

@@ -31,7 +31,8 @@ result<attended_process> attended_process::start(spawn_plan const& plan) {
   auto errors = make_output_pipe();
   for (auto const* each : {&channel, &output, &errors})
     if (!*each)
-      return fail(error_code::start_failed, std::string("cannot start a process: no descriptors for it: ") + std::strerror(each->error()));
+      return fail(error_code::start_failed,
+                  std::string("cannot start a process: no descriptors for it: ") + std::strerror(each->error()));
   auto const pid = spawn_process(plan, {channel->theirs.get(), output->theirs.get(), errors->theirs.get()});
   if (!pid) return tl::unexpected(pid.error());
   attended_process made;

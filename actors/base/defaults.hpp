@@ -46,38 +46,40 @@ inline constexpr std::size_t tools_most = 256;     // that one kernel may import
 inline constexpr std::uint32_t requeues_most = 3;  // a cell that never started moves to this many fresh kernels
 inline constexpr std::uint32_t protocol = 1;       // of the wire (docs/wire.md)
 
-inline constexpr milliseconds ack_delay = 20ms;          // a bare ack waits this long for a frame to ride on
-inline constexpr milliseconds request_deadline = 12s;    // for a kernel's answer beside cells: above its own JOB_STOP_SECONDS
-inline constexpr milliseconds namespace_deadline = 40s;  // to save or restore its namespace: the kernel gives up after 30 s
-inline constexpr std::uint32_t restores_most = 3;        // kernels that may die of restoring a namespace, or say nothing
-inline constexpr std::size_t hibernations_at_once = 16;  // kernels that are being saved or ended: each takes processor and disk
-inline constexpr milliseconds hibernate_retry = 30s;     // a kernel whose namespace could not be saved is asked again after this
+inline constexpr milliseconds ack_delay = 20ms;           // a bare ack waits this long for a frame to ride on
+inline constexpr milliseconds request_deadline = 12s;     // for a kernel's answer beside cells: above its own JOB_STOP_SECONDS
+inline constexpr milliseconds namespace_deadline = 40s;   // to save or restore its namespace: the kernel gives up after 30 s
+inline constexpr std::uint32_t restores_most = 3;         // kernels that may die of restoring a namespace, or say nothing
+inline constexpr std::size_t hibernations_at_once = 16;   // kernels that are being saved or ended: each takes processor and disk
+inline constexpr milliseconds hibernate_retry = 30s;      // a kernel whose namespace could not be saved is asked again after this
 inline constexpr milliseconds hibernate_busy_retry = 1s;  // one that was busy with something else than a cell
-inline constexpr milliseconds idle_look_least = 100ms;   // between two looks that only time has brought: kernels age together
-inline constexpr milliseconds memory_look = 1s;          // how often kernels are measured, where max_memory_mb is set
+inline constexpr milliseconds idle_look_least = 100ms;    // between two looks that only time has brought: kernels age together
+inline constexpr milliseconds memory_look = 1s;           // how often kernels are measured, where max_memory_mb is set
 inline constexpr std::uint64_t kernel_memory_assumed = 16 * mib;  // resident, of a kernel that has not been measured yet
 inline constexpr std::size_t closings_at_once = 64;               // sessions of an owner that are closed side by side
-inline constexpr std::size_t saved_names_told = 20;      // in the text of a notice
-inline constexpr std::size_t saved_names_listed = 1000;  // in its details
-inline constexpr milliseconds leftover_grace = 250ms;    // from SIGTERM to SIGKILL of what a dead kernel left
-inline constexpr milliseconds abort_patience = 250ms;    // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
-inline constexpr milliseconds kill_margin = 2s;          // beyond deadline and grace, when the kernel should have killed itself
-inline constexpr milliseconds home_check = 500ms;        // how often a gateway looks whether its home is still there: one stat
-inline constexpr milliseconds settle_deadline = 5s;      // at the end of the gateway: for the last rows to reach disk
-inline constexpr milliseconds store_retry = 1s;          // a result that the store did not take is tried again
+inline constexpr std::size_t saved_names_told = 20;               // in the text of a notice
+inline constexpr std::size_t saved_names_listed = 1000;           // in its details
+inline constexpr milliseconds leftover_grace = 250ms;             // from SIGTERM to SIGKILL of what a dead kernel left
+inline constexpr milliseconds abort_patience = 250ms;  // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
+inline constexpr milliseconds kill_margin = 2s;        // beyond deadline and grace, when the kernel should have killed itself
+inline constexpr milliseconds home_check = 500ms;      // how often a gateway looks whether its home is still there: one stat
+inline constexpr milliseconds sweep_pause = 20ms;      // between two looks for files that closed sessions have left
+inline constexpr std::size_t sweep_at_once = 256;      // files of one look: below a millisecond
+inline constexpr milliseconds settle_deadline = 5s;    // at the end of the gateway: for the last rows to reach disk
+inline constexpr milliseconds store_retry = 1s;        // a result that the store did not take is tried again
 
 // ---- environments that are reached by commands ------------------------------------------------------------------------
 
-inline constexpr std::size_t commands_most = 64;        // of one environment at once: each blocks a thread, most while a cell runs
-inline constexpr std::size_t commands_urgent = 8;       // beyond them, for what ends something
-inline constexpr milliseconds relay_wait = 25s;         // there, for a cell to be done: hosts end commands that take long
-inline constexpr milliseconds command_margin = 15s;     // for all else that a command does: its way, an interpreter's start
-inline constexpr milliseconds stage_timeout = 60s;      // for a command that brings the program: 400 KB
-inline constexpr milliseconds late_command = 5s;        // after its timeout; then nothing is known of it
-inline constexpr milliseconds jobs_look = 5s;           // from one look at a kernel with jobs that nobody waits for to the next
-inline constexpr int grace_looks = 4;                   // of an idle kernel within its grace, which begins anew with each
-inline constexpr milliseconds remains_patience = 60s;   // for what a dead kernel left, where its host does not answer
-inline constexpr std::uint32_t removals_tried = 10;     // of a dead kernel's directory there; its host may be away
+inline constexpr std::size_t commands_most = 64;       // of one environment at once: each blocks a thread, most while a cell runs
+inline constexpr std::size_t commands_urgent = 8;      // beyond them, for what ends something
+inline constexpr milliseconds relay_wait = 25s;        // there, for a cell to be done: hosts end commands that take long
+inline constexpr milliseconds command_margin = 15s;    // for all else that a command does: its way, an interpreter's start
+inline constexpr milliseconds stage_timeout = 60s;     // for a command that brings the program: 400 KB
+inline constexpr milliseconds late_command = 5s;       // after its timeout; then nothing is known of it
+inline constexpr milliseconds jobs_look = 5s;          // from one look at a kernel with jobs that nobody waits for to the next
+inline constexpr int grace_looks = 4;                  // of an idle kernel within its grace, which begins anew with each
+inline constexpr milliseconds remains_patience = 60s;  // for what a dead kernel left, where its host does not answer
+inline constexpr std::uint32_t removals_tried = 10;    // of a dead kernel's directory there; its host may be away
 inline constexpr milliseconds removal_retry = 5s;
 
 // ---- cells ------------------------------------------------------------------------------------------------------------

@@ -123,8 +123,9 @@ result<finished_process> run_process(std::vector<std::string> const& argv, std::
   auto errors = make_socket_pair();
   if (!null || !input || !errors)
     return fail(error_code::start_failed,
-                fmt::format("cannot start a process: no descriptors for it: {}",
-                            std::strerror(!null ? null_problem : !input ? input.error() : errors.error())));
+                fmt::format("cannot start a process: no descriptors for it: {}", std::strerror(!null    ? null_problem
+                                                                                               : !input ? input.error()
+                                                                                                        : errors.error())));
   auto const pid = spawn_process({argv, env, cwd}, {input->theirs.get(), null.get(), errors->theirs.get()});
   if (!pid) return tl::unexpected(pid.error());
   input->theirs.reset();
@@ -138,8 +139,7 @@ result<finished_process> run_process(std::vector<std::string> const& argv, std::
     return fail(error_code::start_failed,
                 fmt::format("process {} did not end within {} ms; killed", argv.front(), timeout.count()));
   if (!exit_code)
-    return fail(error_code::start_failed,
-                fmt::format("cannot tell how process {} ended: somebody else reaped it", argv.front()));
+    return fail(error_code::start_failed, fmt::format("cannot tell how process {} ended: somebody else reaped it", argv.front()));
   return finished_process{*exit_code, running.take_errors()};
 }
 

@@ -87,8 +87,7 @@ std::size_t make_room_for_owners(selection& staying, std::span<std::string_view 
   std::size_t with_room = 0;
   for (auto const owner : waiting) {
     auto& of_owner = given[owner];
-    if (staying.of(owner) + of_owner >= limits.kernels_per_owner &&
-        !staying.take_next(now, eviction_reason::cap, owner, into))
+    if (staying.of(owner) + of_owner >= limits.kernels_per_owner && !staying.take_next(now, eviction_reason::cap, owner, into))
       continue;
     ++of_owner;
     ++with_room;

@@ -26,16 +26,16 @@ struct kernel_limits {
 struct candidate {
   std::string_view kernel;
   std::string_view owner;
-  storage::unix_ms idle_since = 0;    // the end of its last cell or job
+  storage::unix_ms idle_since = 0;     // the end of its last cell or job
   storage::unix_ms save_again_at = 0;  // a save failed: it is not tried again before; 0: none did
   std::uint64_t memory_bytes = 0;
   std::size_t live_jobs = 0;
-  bool is_busy = false;             // a cell of it runs or is queued, or its namespace is being restored
-  bool is_asked_for = false;        // a cell that is not accepted yet waits for it
-  bool is_pinned = false;           // a child's, from its first cell on
-  bool is_starting = false;         // it was not attached yet, or is not now: nothing can be saved of it
-  bool is_being_ended = false;      // counted as gone
-  bool is_wholly_saveable = true;   // as far as is known: false once a snapshot has left names out, until its next cell
+  bool is_busy = false;            // a cell of it runs or is queued, or its namespace is being restored
+  bool is_asked_for = false;       // a cell that is not accepted yet waits for it
+  bool is_pinned = false;          // a child's, from its first cell on
+  bool is_starting = false;        // it was not attached yet, or is not now: nothing can be saved of it
+  bool is_being_ended = false;     // counted as gone
+  bool is_wholly_saveable = true;  // as far as is known: false once a snapshot has left names out, until its next cell
 };
 
 enum class eviction_reason : std::uint8_t { idle, cap, memory };

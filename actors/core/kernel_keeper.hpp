@@ -37,7 +37,7 @@ class kernel_keeper {
   caf::io::broker* self_;
   shared_context shared_;
   alarm& wake_;
-  std::vector<candidate> candidates_;       // of the last look; what they point to is valid within it
+  std::vector<candidate> candidates_;        // of the last look; what they point to is valid within it
   std::vector<caf::actor const*> sessions_;  // of each candidate
   std::optional<steady_time> look_at_, measure_at_;
 };

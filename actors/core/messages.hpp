@@ -40,8 +40,7 @@ class kernel_port {
 /// Why a kernel is ended on order. The first is what its successor's `reason` says.
 enum class end_reason : std::uint8_t { reset, stop, close, deadline, shutdown, unrecorded, hibernated };
 constexpr std::string_view to_string(end_reason reason) {
-  constexpr std::array<std::string_view, 7> words = {"reset",    "stop",       "close",     "deadline",
-                                                     "shutdown", "unrecorded", "hibernated"};
+  constexpr std::array<std::string_view, 7> words = {"reset", "stop", "close", "deadline", "shutdown", "unrecorded", "hibernated"};
   return words[static_cast<std::size_t>(reason)];
 }
 /// Ends the kernel: `shutdown` lets it end by itself and kills it after the interrupt grace; `abort` lets its interpreter write where it

@@ -32,9 +32,9 @@ class owner_closing {
   struct order {
     reply_to to;
     close_owner what;
-    session_number before = 0;        // stored sessions below are still to be looked for; 0: none
-    std::deque<session_key> found;    // to be asked
-    std::set<session_key> asked;      // loaded ones: they may be in the stores as well
+    session_number before = 0;      // stored sessions below are still to be looked for; 0: none
+    std::deque<session_key> found;  // to be asked
+    std::set<session_key> asked;    // loaded ones: they may be in the stores as well
     std::size_t underway = 0;
     std::size_t sessions = 0, kernels = 0;  // ended
     std::optional<error> problem;           // the first one

@@ -46,6 +46,14 @@ storage::notice_record session_state::make_notice(std::string kind, std::string 
           now_ms()};
 }
 
+void name_kernel(storage::notice_record& notice, kernel_id const& kernel) {
+  notice.details = R"({"kernel":")" + kernel.text + R"(",)" + notice.details.substr(1);
+}
+
+bool names_kernel(storage::notice_record const& notice, kernel_id const& kernel) {
+  return notice.details.starts_with(R"({"kernel":")" + kernel.text + '"');
+}
+
 void session_state::add_notice(storage::notice_record notice) {
   publish("notice", notice_json(notice));
   notices.push_back(std::move(notice));
@@ -104,7 +112,9 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
   auto const wanted_it = [&] { return find_slot(key_for(arrivals.front().what)) == at; };
-  auto const runs_alone = is_last && shared->settings.fallback_per_call && !arrivals.empty() && wanted_it();
+  // What is for another environment, a sandbox perhaps, does not run here.
+  auto const may_run_here = shared->settings.fallback_per_call && at->kernel->row.environment == "local";
+  auto const runs_alone = is_last && may_run_here && !arrivals.empty() && wanted_it();
   if (runs_alone) arrivals.front().no_kernel = told.problem;  // those behind it try for a kernel first
   while (is_last && !runs_alone && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;
@@ -229,7 +239,9 @@ void session_state::on_dead(kernel_dead told) {
     is_final = is_final || storage::is_final(row.status);
   }
   // What is told of it as living would be untrue now.
-  auto const is_told = [&](auto const& each) { return is_final || each.kind == "reattached" || each.kind == "restored"; };
+  auto const is_told = [&](auto const& each) {
+    return is_final || ((each.kind == "reattached" || each.kind == "restored") && names_kernel(each, told.kernel));
+  };
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});

@@ -80,9 +80,10 @@ void session_state::on_attached(kernel_attached const& told) {
       text += "still running or finished meanwhile: " + (running.empty() ? "" : "cell " + running.front()) +
               (running.empty() || of_kernel.empty() ? "" : ", ") + named(of_kernel);
     notice = make_notice("reattached", std::move(text), running, of_kernel);
+    name_kernel(*notice, link.kernel);
     // One is enough, however often the daemon was restarted since the last result.
     for (auto const& each : notices)
-      if (each.kind == "reattached") {
+      if (each.kind == "reattached" && names_kernel(each, link.kernel)) {
         unit.push_back(storage::erase_notice{each.session, each.notice});
         withdrawn.push_back(each.notice);
       }
@@ -91,7 +92,7 @@ void session_state::on_attached(kernel_attached const& told) {
   if (shared->commit(unit)) {
     at->kernel->row = std::move(link);
     if (notice) {
-      std::erase_if(notices, [](auto const& each) { return each.kind == "reattached"; });
+      std::erase_if(notices, [&](auto const& each) { return each.kind == "reattached" && names_kernel(each, told.kernel); });
       for (auto const& each : withdrawn) shared->forget_later(own_row.number, each);
       add_notice(std::move(*notice));
     }

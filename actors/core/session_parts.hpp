@@ -61,7 +61,7 @@ struct live_cell {
   std::vector<waiter> waiters;
   output_log output;
   display_store displays;
-  std::optional<arrival> awaits_disk;  // strict durability: neither told nor sent before its id is synced
+  std::optional<arrival> awaits_disk;          // strict durability: neither told nor sent before its id is synced
   std::unique_ptr<kernelless_run> alone = {};  // it runs, or is about to, without a kernel; its row names none
 };
 

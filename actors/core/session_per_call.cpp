@@ -6,6 +6,7 @@
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/event_details.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/link/json_writer.hpp"
 
@@ -89,13 +90,15 @@ void session_state::record_front_alone() {
   auto record = row_of_front();
   record.status = cell_status::running;
   record.started_at = record.queued_at;
-  auto notice = make_notice("fallback",
-                            "cell " + record.cell.text + " ran without a kernel, as none could be started: " + front.no_kernel->message +
-                                ". It did not see the session's variables, and its own are gone",
-                            {record.cell.text});
+  auto notice =
+      make_notice("fallback",
+                  "cell " + record.cell.text + " ran without a kernel, as none could be started: " + front.no_kernel->message +
+                      ". It did not see the session's variables, and its own are gone",
+                  {record.cell.text});
   if (failpoint(failpoint_id::core_before_accept_recorded))
     return refuse({error_code::store_full, "cannot record cell " + record.cell.text + "; nothing ran, send it again", {}});
-  if (auto committed = shared->commit({storage::put_session{own_row}, storage::put_cell{record}, storage::put_notice{notice}}); !committed)
+  if (auto committed = shared->commit({storage::put_session{own_row}, storage::put_cell{record}, storage::put_notice{notice}});
+      !committed)
     return refuse(committed.error());
   (void)failpoint(failpoint_id::core_after_accept_recorded);
   ++last_number;
@@ -109,7 +112,8 @@ void session_state::record_front_alone() {
   cell.alone = std::make_unique<kernelless_run>(kernelless_run{std::move(*accepted.interpreter), std::move(notice)});
   accepted.interpreter.reset();
   if (accepted.what.reset)
-    if (auto begun = forget_namespaces(); !begun) log::warn("reset-failed", "session {}: {}", own_row.number, begun.error().message);
+    if (auto begun = forget_namespaces(); !begun)
+      log::warn("reset-failed", "session {}: {}", own_row.number, begun.error().message);
   if (shared->settings.strict_durability) {
     cell.awaits_disk = std::move(accepted);
     self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), disk_tag::first_cell + record.number});

@@ -200,6 +200,7 @@ void session_state::on_restored(slot& at, result<link::answered> answer) {
   (void)failpoint(failpoint_id::core_before_restored_recorded);
   auto notice = make_notice("restored", restored_in_words(*told), {});
   notice.details = restored_details(*told);
+  name_kernel(notice, at.kernel->row.kernel);
   erase_saved(at, std::move(notice));
 }
 

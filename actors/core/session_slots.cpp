@@ -58,9 +58,7 @@ slot const* session_state::find_slot(storage::kernel_slot const& key) const {
   return nullptr;
 }
 
-slot* session_state::find_slot(storage::kernel_slot const& key) {
-  return const_cast<slot*>(std::as_const(*this).find_slot(key));
-}
+slot* session_state::find_slot(storage::kernel_slot const& key) { return const_cast<slot*>(std::as_const(*this).find_slot(key)); }
 
 result<std::uint32_t> session_state::make_slot(storage::kernel_slot key) {
   if (auto const* there = find_slot(key)) return there->number;

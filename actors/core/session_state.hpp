@@ -356,6 +356,10 @@ struct session_state final : session_face {
 /// Lines NAME=VALUE, by name.
 std::map<std::string, std::string> as_map(std::vector<std::string> const& variables);
 
+/// Puts the kernel that a notice is about into its details: it is withdrawn when that ends.
+void name_kernel(storage::notice_record& notice, kernel_id const& kernel);
+bool names_kernel(storage::notice_record const& notice, kernel_id const& kernel);
+
 /// The reason of a link as clients are told it.
 std::string shown_reason(std::string const& reason);
 

@@ -9,6 +9,7 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/base/clock.hpp"
+#include "actors/core/file_sweep.hpp"
 #include "actors/core/job_list.hpp"
 #include "actors/core/kernel_keeper.hpp"
 #include "actors/core/list_page.hpp"
@@ -34,6 +35,7 @@ struct supervisor_state {
   mover moves;
   alarm wake;
   kernel_keeper keeper{self, shared, wake};
+  file_sweep sweep{self, shared, wake};
   owner_closing closing{self, shared, [this](session_call& call) { route(call); }};
   std::optional<steady_time> flush_at;
   std::vector<caf::actor> fronts;  // that have asked anything: told when the gateway ends
@@ -47,6 +49,7 @@ struct supervisor_state {
     if (auto last = shared->stores->last_session_number()) shared->last_session = *last;
     recover(self->system(), shared, std::move(plan));
     keeper.start();
+    sweep.start();
     schedule_home_check();
   }
 
@@ -118,7 +121,8 @@ struct supervisor_state {
   void list_loaded(reply_to const& from, list_sessions const& what, session_number before) {
     std::map<session_number, session_face const*, std::greater<>> found;
     for (auto const& [key, entry] : shared->sessions)
-      if (entry.face && matches(what.owner, key.owner) && matches(what.child, key.child) && matches(what.state, entry.face->state()))
+      if (entry.face && matches(what.owner, key.owner) && matches(what.child, key.child) &&
+          matches(what.state, entry.face->state()))
         found.emplace(entry.face->number(), entry.face);
     std::vector<std::string> items;
     for (auto at = before == 0 ? found.begin() : found.upper_bound(before); at != found.end(); ++at) {
@@ -216,6 +220,7 @@ struct supervisor_state {
     else
       wake.at(self, home_check_at);
     keeper.on_wake(now);
+    sweep.on_wake(now);
     if (flush_at && *flush_at <= now) {
       flush_at.reset();
       moves.flush();

@@ -35,7 +35,7 @@ struct disk_state {
   std::vector<commit_to_disk> gathered;
   std::optional<storage::failure> poisoned;  // the first failed sync: nothing is tried after it
 
-  void commit(caf::event_based_actor* self) {
+  void commit() {
     auto requests = std::exchange(gathered, {});
     std::vector<storage::changes> units;
     units.reserve(requests.size());
@@ -50,8 +50,9 @@ struct disk_state {
       log::error("disk-commit-failed", "disk store refused {} units: {}", units.size(), problem->text);
       if (problem->code == storage::failure_code::failed) poisoned = problem;
     }
+    // Without a sender: a broker that has ended keeps what comes to it, and a detached actor that is kept so holds the process.
     for (auto const& request : requests)
-      if (request.asker) self->send(request.asker, disk_committed{request.tag, problem});
+      if (request.asker) caf::anon_send(request.asker, disk_committed{request.tag, problem});
   }
 };
 
@@ -108,7 +109,7 @@ caf::actor spawn_disk_store(caf::actor_system& system, shared_context const& sha
           state->gathered.push_back(std::move(request));
           if (state->gathered.size() == 1) self->send(self, commit_now{});
         },
-        [=](commit_now) { state->commit(self); },
+        [=](commit_now) { state->commit(); },
     };
   });
 }
@@ -158,7 +159,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
             if (!ended.empty())
               log::info("leftovers-ended", "kernel {} left {} processes, ended", request.kernel.text, ended.size());
           }
-          self->send(request.asker, remains_found{std::move(left)});
+          caf::anon_send(request.asker, remains_found{std::move(left)});
         },
         [=](read_display_file const& request) {
           auto found = display_data(request.directory, request.index, request.mime);
@@ -167,16 +168,16 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
             made.outcome = std::move(*found);
           else
             made.outcome = tl::unexpected(std::move(found.error()));
-          self->send(request.to.front, std::move(made));
+          caf::anon_send(request.to.front, std::move(made));
         },
         [=](end_job_group const& request) {
-          self->send(request.asker, job_group_ended{request.job, end_job(request.job)});
+          caf::anon_send(request.asker, job_group_ended{request.job, end_job(request.job)});
         },
-        [=](copy_file const& request) { self->send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
+        [=](copy_file const& request) { caf::anon_send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
         [=](measure_memory const& request) {
           memory_measured told;
           for (auto const& [kernel, pid] : request.of) told.bytes.emplace(kernel.text, resident_bytes(pid));
-          self->send(request.asker, std::move(told));
+          caf::anon_send(request.asker, std::move(told));
         },
         [=](remove_tree const& request) {
           std::error_code problem;

@@ -89,9 +89,14 @@ class attendant {
     read_all();
     auto const exit_code = process_.reap();
     read_all();  // what its children wrote until they were killed
-    if (!has_begun_) return refuse(was_killed_ ? "it was not ready in time, or not wanted any more" : "it ended before it was ready");
+    if (!has_begun_)
+      return refuse(was_killed_ ? "it was not ready in time, or not wanted any more" : "it ended before it was ready");
     tell_said(output_.finish());
-    per_call_ended told{plan_.number, {}, exit_code.value_or(0), timed_out_, output_.bytes(link::output_stream::out),
+    per_call_ended told{plan_.number,
+                        {},
+                        exit_code.value_or(0),
+                        timed_out_,
+                        output_.bytes(link::output_stream::out),
                         output_.bytes(link::output_stream::err)};
     if (has_replied()) told.reply = read_per_call_reply(std::string_view(reply_).substr(0, reply_.find('\n')));
     caf::anon_send(asker_, std::move(told));

@@ -61,10 +61,10 @@ struct per_call_ended {
 struct per_call_plan {
   std::uint64_t number = 0;
   config settings;
-  variables gateway;   // of this process
-  variables session;   // the session's own
-  std::string python;  // empty: the configured one
-  std::string cwd;     // empty: the home of the user
+  variables gateway;       // of this process
+  variables session;       // the session's own
+  std::string python;      // empty: the configured one
+  std::string cwd;         // empty: the home of the user
   milliseconds timeout{};  // from go(); 0: none. Then it is interrupted, and killed after the interrupt grace
 };
 

@@ -136,7 +136,8 @@ std::vector<field> job_fields() {
 
 std::vector<field> notice_fields() {
   return {text("id", "for notice.ack"),
-          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "fallback", "job_finished"}, "what has happened"),
+          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "fallback", "job_finished"},
+               "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
 }
@@ -177,6 +178,7 @@ std::vector<object_description> notice_objects() {
       {"notice details",
        {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
         list("skipped", "skipped name", "names that could not be saved or restored; the first 1000"),
+        or_left_out(text("kernel", "of `reattached` and `restored`: that it is about")),
         or_left_out(list("names", "string", "of `restored`: those that were; the first 1000"))}},
       {"skipped name", {text("name", "of the variable"), text("reason", "why it is not there")}},
       {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},

@@ -93,24 +93,24 @@ method close_method() {
 }
 
 method close_owner_method() {
-  return {.name = "owner.close",
-          .sentence =
-              "Closes all sessions that the owner has, its children's too; with `child` those of that child alone, which releases it. "
-              "Nobody else's are touched.",
-          .params = {owner_param(), filter_param("child", "only this child's; null: the owner's own and those of all its children")},
-          .result = {"closed owner", false, "what was ended"},
-          .errors = {error_code::not_found},
-          .examples = {{R"({"child": "delegate"})", R"({"sessions": 1, "kernels": 1})"}},
-          .build = [](arguments const& given) {
-            return to_supervisor(close_owner{given.text("owner"), given.optional_text("child")});
-          }};
+  return {
+      .name = "owner.close",
+      .sentence =
+          "Closes all sessions that the owner has, its children's too; with `child` those of that child alone, which releases it. "
+          "Nobody else's are touched.",
+      .params = {owner_param(), filter_param("child", "only this child's; null: the owner's own and those of all its children")},
+      .result = {"closed owner", false, "what was ended"},
+      .errors = {error_code::not_found},
+      .examples = {{R"({"child": "delegate"})", R"({"sessions": 1, "kernels": 1})"}},
+      .build = [](arguments const& given) {
+        return to_supervisor(close_owner{given.text("owner"), given.optional_text("child")});
+      }};
 }
 
 }  // namespace
 
 std::vector<method> session_methods() {
-  return {list_method(),  get_method(),   variables_method(), fork_method(),
-          reset_method(), close_method(), close_owner_method()};
+  return {list_method(), get_method(), variables_method(), fork_method(), reset_method(), close_method(), close_owner_method()};
 }
 
 }  // namespace holdfast::front

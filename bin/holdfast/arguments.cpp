@@ -237,7 +237,8 @@ void parser::finish_close() {
   close.is_whole_owner = command->count("--owner") > 0;
   if (!close.is_whole_owner) return;
   if (command->count("--session") > 0 || command->count("SESSION") > 0)
-    throw CLI::ValidationError("close --owner", "takes no session; one session of an owner is closed by: holdfast close -o OWNER SESSION");
+    throw CLI::ValidationError("close --owner",
+                               "takes no session; one session of an owner is closed by: holdfast close -o OWNER SESSION");
   if (whole_owner.empty()) return;
   if (command->count("-o") > 0) throw CLI::ValidationError("close --owner", "takes OWNER here or by -o, not both");
   close.where.owner = whole_owner;

@@ -102,8 +102,8 @@ TEST_CASE("a kernel that cannot be saved whole goes after all others, and then i
 }
 
 TEST_CASE("over its idle limit a kernel goes, in part as well, and so does a pinned one; jobs and cells spare it") {
-  std::vector<candidate> all{idle_kernel("exactly", now - 1000), idle_kernel("younger", now - 999), idle_kernel("pinned", now - 1000),
-                             idle_kernel("job", 1), idle_kernel("busy", 1)};
+  std::vector<candidate> all{idle_kernel("exactly", now - 1000), idle_kernel("younger", now - 999),
+                             idle_kernel("pinned", now - 1000), idle_kernel("job", 1), idle_kernel("busy", 1)};
   all[2].is_pinned = true;
   all[3].live_jobs = 1;
   all[4].is_busy = true;
@@ -154,7 +154,8 @@ TEST_CASE("over the memory budget the oldest go until it holds, the only one sta
 }
 
 TEST_CASE("ranks are the order in which they would make room; what would not has none") {
-  std::vector<candidate> all{idle_kernel("a", 30), idle_kernel("b", 10), idle_kernel("c", 20), idle_kernel("d", 1), idle_kernel("e", 2)};
+  std::vector<candidate> all{idle_kernel("a", 30), idle_kernel("b", 10), idle_kernel("c", 20), idle_kernel("d", 1),
+                             idle_kernel("e", 2)};
   all[2].is_wholly_saveable = false;
   all[3].is_pinned = true;
   all[4].is_busy = true;

@@ -90,7 +90,7 @@ class ImpostorTest(DaemonCase):
 
 
 class NurseryImpostorTest(DaemonCase):
-    environment = {"HOLDFAST_TIME_SCALE": "20"}  # a nursery that does not answer is waited for 500 ms
+    environment = {"HOLDFAST_TIME_SCALE": "20", "HOLDFAST_FALLBACK": "error"}  # a nursery that does not answer is waited for 500 ms
 
     def test_a_nursery_behind_an_impostor_is_not_given_up(self):
         self.daemon.run("x = 41")

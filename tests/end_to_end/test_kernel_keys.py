@@ -105,6 +105,18 @@ class SeveralKernelsTest(DaemonCase):
         self.assertEqual((result["error"]["name"], result["kernel"]["reason"]), ("NameError", "died"))
         self.assertTrue(result["kernel"]["state_lost"])
 
+    def test_the_death_of_one_withdraws_nothing_that_is_told_of_the_other(self):
+        self.daemon.call("kernel.stop", kernel=self.first["id"])
+        client, pending = self.daemon.start_cell("import time; print('on', flush=True); time.sleep(2); x", "c1", tools=READ)
+        client.wait_streamed("c1", "on")
+
+        os.kill(self.second["pid"], 9)
+        wait_until(lambda: len(self.daemon.kernels()) == 1, "the death to be known")
+
+        result = pending.result()
+        self.assert_ok(result, "1")
+        self.assertIn("restored", self.notice_kinds(result))
+
     def test_a_reset_ends_both(self):
         self.daemon.call("session.reset")
 

@@ -240,6 +240,8 @@ class EventsTest(DaemonCase):
 class DyingStartTest(DaemonCase):
     """Every kernel dies before its hello, until the daemon is started without that."""
 
+    environment = {"HOLDFAST_FALLBACK": "error"}
+
     def fail_to_start(self):
         self.daemon.restart(HOLDFAST_FAILPOINTS="kernel.before_hello_sent=kill")
         try:

@@ -12,10 +12,6 @@ from stressing.worker import Worker
 SEED = 20260
 SHORT = {"seed": SEED, "clients": 3, "sessions": 9, "length": 20, "requests": 150, "every": 35,
          "parked": 12, "idle_seconds": 1, "nursery_seconds": 0}
-# A daemon that is killed between the end of a session's records and the removal of its files leaves them: no start looks for those.
-SHORT["folders"] = ("run",)
-# The end of one kernel of a session withdraws the notice that another one's namespace was restored.
-SHORT["counts_notices"] = False
 
 
 class RunsAnotherCellsCode(Worker):
