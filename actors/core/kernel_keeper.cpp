@@ -60,14 +60,14 @@ void kernel_keeper::on_wake(steady_time now) {
   if (wake_.due(self_, measure_at_, now)) measure();
 }
 
-/// What /proc says of many kernels takes its time: a worker reads it.
+/// What /proc says of many kernels takes its time: a worker reads it. Those elsewhere are not in it, and take none of our memory.
 void kernel_keeper::measure() {
   if (shared_->kernels->limits().memory_bytes == 0 || shared_->shutting_down) return;
   measure_memory request{caf::actor_cast<caf::actor>(self_), {}};
   for (auto const& [key, entry] : shared_->sessions)
     if (entry.face)
       for (auto const& view : entry.face->kernels())
-        if (view.live) request.of.emplace_back(view.kernel, view.pid);
+        if (view.live && view.environment == "local") request.of.emplace_back(view.kernel, view.pid);
   self_->send(shared_->files, std::move(request));
 }
 

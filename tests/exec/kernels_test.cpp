@@ -1,6 +1,7 @@
 // What holds for kernels behind commands: each on the scripted far side, which answers with records, and on the real one behind /bin/sh.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/exec/far_sides.hpp"
@@ -156,6 +157,60 @@ TEMPLATE_TEST_CASE("the end of one session's kernel touches no other", "", by_sc
   REQUIRE(left.size() == 1);
   CHECK(left.front().at("owner") == "bob");
   CHECK(setup.open("main", "bob").run("1 + 1").kernel == kept.kernel);
+}
+
+TEMPLATE_TEST_CASE("the end of an owner ends its kernels there and its children's, and nobody else's", "", by_script, by_shell) {
+  embedded<TestType> setup;
+  setup.open("main", "ada").run("1 + 1", {.environment = "far"});
+  setup.open("main", "ada", "child-9").run("1 + 1", {.environment = "far"});
+  auto const kept = setup.open("main", "bob").run("1 + 1", {.environment = "far"});
+
+  setup.running->call("owner.close", R"({"owner":"ada"})");
+
+  CHECK(comes_true([&] { return setup.kernels_there().size() == 1; }));
+  CHECK(setup.open("main", "bob").run("1 + 1").kernel == kept.kernel);
+}
+
+TEMPLATE_TEST_CASE("a kernel there that is idle for too long is hibernated without any request", "", by_script, by_shell) {
+  embedded<TestType> setup(keys{{"idle_seconds", "1"}});
+  auto const first = setup.run("main", "1 + 1");
+
+  CHECK(comes_true([&] { return setup.kernels_there().empty(); }));
+
+  auto const second = setup.run("main", "1 + 1");
+  CHECK(second.kernel != first.kernel);
+  CHECK(kernel_of(second).at("restored") == true);
+}
+
+TEMPLATE_TEST_CASE("over a cap of two the least recently used kernel of three goes", "", by_script, by_shell) {
+  embedded<TestType> setup(keys{{"max_kernels", "2"}});
+  auto const owners = [&] {
+    std::vector<std::string> found;
+    for (auto const& each : setup.kernels_there()) found.emplace_back(each.at("owner").as_string());
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+
+  for (auto const* owner : {"owner-0", "owner-1", "owner-2"}) setup.open("main", owner).run("1 + 1", {.environment = "far"});
+
+  CHECK(comes_true([&] { return owners() == std::vector<std::string>{"owner-1", "owner-2"}; }));
+}
+
+TEMPLATE_TEST_CASE("a kernel in the middle of a cell stays over the cap, though it is the older one", "", by_script, by_shell) {
+  embedded<TestType> setup(keys{{"max_kernels", "1"}});
+  auto busy = setup.open("main", "busy");
+  auto const begun = busy.run("1 + 1", {.environment = "far"});
+  auto const carries = setup.far.environment->count("carry");
+  auto waiting = busy.run_async(TestType::wait(), {.environment = "far"});
+  REQUIRE(comes_true([&] { return setup.far.environment->count("carry") > carries; }));
+
+  auto const settled = setup.open("main", "settled").run("1 + 1", {.environment = "far"});
+  setup.far.release();
+
+  CHECK(settled.status == "ok");
+  auto const result = waiting.get();
+  CHECK(result.status == "ok");
+  CHECK(result.kernel == begun.kernel);
 }
 
 TEMPLATE_TEST_CASE("a host that cannot be reached loses no kernel: the cell is done once it is back", "", by_script, by_shell) {
