@@ -99,24 +99,24 @@ bool relay_link::take(std::string const& frames, std::vector<event>& events) {
 std::vector<event> relay_link::on_brought(std::uint64_t trip_number, tl::expected<brought, std::string> outcome) {
   std::vector<event> events;
   if (underway_.erase(trip_number) == 0) return events;
+  // Of an earlier one it is no news how it ended: the newest took its connection over.
+  auto const is_newest = trip_number == trips_;
+  // All that is not acked goes again with the next one.
+  if (underway_.empty()) carried_ = 0;
   if (!outcome) {
-    if (underway_.empty()) events.emplace_back(broken{std::move(outcome.error())});
+    if (is_newest) events.emplace_back(broken{std::move(outcome.error())});
     return events;
   }
-  // The kernel has shut the connections of older ones, and said again to this one what they had not acked: how they end says nothing.
-  if (outcome->end == brought::ending::done) underway_.erase(underway_.begin(), underway_.lower_bound(trip_number));
-  auto const is_last = underway_.empty();
   auto const came_further = take(outcome->frames, events);
   if (outcome->end == brought::ending::gone) {
     events.emplace_back(gone{});
     return events;
   }
-  if (!is_last) return events;
-  // All that is not acked goes again with the next one; that one must not be started at once when nothing changes.
-  carried_ = 0;
+  if (!is_newest) return events;
   jobs_ = outcome->jobs;
   waits_ = outcome->cells > 0 || outcome->requests > 0;
-  auto const is_stuck = !came_further && window_.unacked_frames() > 0;
+  // A next one must not be started at once when nothing changes.
+  auto const is_stuck = !came_further && underway_.empty() && window_.unacked_frames() > 0;
   if (outcome->end != brought::ending::done)
     events.emplace_back(broken{outcome->message.empty() ? "the kernel closed the connection" : std::move(outcome->message)});
   else if (is_stuck)

@@ -126,6 +126,17 @@ TEST_CASE("a trip that failed says nothing while another one is underway") {
   CHECK(count<broken>(kernel.link.on_brought(3, tl::unexpected<std::string>("away"))) == 1);
 }
 
+TEST_CASE("a newest trip that failed is the end of the connection, though an earlier one waits") {
+  far kernel;
+  kernel.attach();
+  kernel.link.send("execute");
+  kernel.link.pump();
+  kernel.link.send("interrupt");
+  kernel.link.pump();
+
+  CHECK(count<broken>(kernel.link.on_brought(3, tl::unexpected<std::string>("away"))) == 1);
+}
+
 TEST_CASE("while something is outstanding there the next trip waits for it, once what came is recorded") {
   far kernel;
   kernel.attach();
