@@ -76,6 +76,7 @@ void session_state::end_cells_out(slot const& at, cell_ending why) {
 }
 
 void session_state::load(std::vector<storage::link_record> links, session_records records) {
+  for (auto const& link : links) take_key(link);
   take_row(std::move(own_row));
   if (!on_disk) {
     ask_for_row();

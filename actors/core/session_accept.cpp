@@ -263,7 +263,7 @@ bool session_state::take_settings(run_cell const& what) {
 void session_state::start_kernel(storage::kernel_slot const& key, run_cell const* asking) {
   if (shared->shutting_down || closing || !is_admitted(asking == nullptr)) return;
   auto before = own_row;
-  if (asking != nullptr && cells.empty()) (void)take_settings(*asking);
+  auto const is_changed = asking != nullptr && cells.empty() && take_settings(*asking);
   auto const number = make_slot(key);
   if (!number) {
     take_row(std::move(before));
@@ -283,7 +283,10 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   link.protocol = link::protocol;
   link.reason = next_kernel_reason(at);
   link.started_at = link.idle_since = now_ms();
-  auto committed = shared->commit({storage::put_session{own_row}, storage::put_link{link}});
+  // A new slot is in the session's row once its kernel is live; until then the link tells of it.
+  storage::changes unit{storage::put_link{link}};
+  if (is_changed) unit.push_back(storage::put_session{own_row});
+  auto committed = shared->commit(unit);
   if (committed && failpoint(failpoint_id::core_after_spawn_recorded)) {
     (void)shared->commit({storage::put_session{before}, storage::erase_link{link.kernel}});
     committed = fail(error_code::store_full, "cannot record a kernel; nothing ran");
@@ -294,7 +297,7 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
     if (!cells.empty()) try_again_later();
     return;
   }
-  shared->move_later(own_row.number);
+  if (is_changed) shared->move_later(own_row.number);
   at.kernel = session_kernel{{}, std::move(link), {}, false, {}};
   at.kernel->row_before = std::move(before);
   at.kernel->place = shared->kernels->enter(own_row.key.owner);

@@ -90,6 +90,19 @@ result<std::uint32_t> session_state::make_slot(storage::kernel_slot key) {
   return own_row.slots.back().number;
 }
 
+void session_state::take_key(storage::link_record const& link) {
+  auto const is_its = [&](auto const& each) { return each.number == link.slot; };
+  auto found = std::find_if(own_row.slots.begin(), own_row.slots.end(), is_its);
+  if (found == own_row.slots.end()) {
+    own_row.slots.push_back({link.slot, {}, {}, {}, link.reason});
+    std::sort(own_row.slots.begin(), own_row.slots.end(), [](auto const& a, auto const& b) { return a.number < b.number; });
+    found = std::find_if(own_row.slots.begin(), own_row.slots.end(), is_its);
+  }
+  found->environment = link.environment;
+  found->python = link.asked_python;
+  found->tools = link.tools;
+}
+
 void session_state::take_row(storage::session_record row) {
   own_row = std::move(row);
   std::erase_if(slots, [this](auto const& each) {

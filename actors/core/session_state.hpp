@@ -122,6 +122,8 @@ struct session_state final : session_face {
   slot const* find_slot(storage::kernel_slot const& key) const;
   /// As find_slot, or a new one in own_row, which is not recorded yet; an error when there are too many.
   result<std::uint32_t> make_slot(storage::kernel_slot key);
+  /// The slot of a link that was recorded before the row had it.
+  void take_key(storage::link_record const& link);
   /// From now on the session's row is this one; slots are made and forgotten by it.
   void take_row(storage::session_record row);
   bool has_kernel() const;

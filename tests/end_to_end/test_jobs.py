@@ -91,8 +91,9 @@ class ListTest(JobCase):
 
         started = listener.wait_notification("event", kind="job_started")
         ended = listener.wait_notification("event", kind="job_finished")
-        self.assertEqual(started["details"], {"job": row["job"], "kernel": row["kernel"]})
-        self.assertEqual(ended["details"], {"job": row["job"], "kernel": row["kernel"], "state": "finished"})
+        told = {"job": row["job"], "kernel": row["kernel"], "cell": started["details"]["cell"]}
+        self.assertEqual(started["details"], {**told, "reason": "cell"})
+        self.assertEqual(ended["details"], {**told, "state": "finished", "reason": "exit"})
 
     def test_closing_the_session_ends_its_jobs_and_forgets_them(self):
         row = self.start_job()
