@@ -141,6 +141,14 @@ bool session_state::may_unload() const {
          job_waiters.empty() && reset_waiters.empty() && close_waiters.empty() && !fork_asked && !fork_copy;
 }
 
+/// One became idle of which the news comes late, after a restart: the next look, planned for what becomes idle now, would be too late.
+bool session_state::has_aged_kernel() const {
+  return std::any_of(slots.begin(), slots.end(), [this, now = now_ms()](auto const& each) {
+    auto const& at = each.second;
+    return is_idle(at) && now - at.kernel->row.idle_since > defaults::late_news.count();
+  });
+}
+
 void session_state::after_message() {
   if (unloaded || gone) return;
   if (turn && arrivals.empty()) {
@@ -149,7 +157,7 @@ void session_state::after_message() {
   }
   auto const idle = static_cast<std::size_t>(
       std::count_if(slots.begin(), slots.end(), [this](auto const& each) { return is_idle(each.second); }));
-  if (std::exchange(idle_kernels, idle) < idle && shared->kernels->is_short()) shared->look_at_kernels();
+  if (std::exchange(idle_kernels, idle) < idle && (shared->kernels->is_short() || has_aged_kernel())) shared->look_at_kernels();
   // With more in its mailbox it would only be loaded again, and calls must not change their order.
   if (!may_unload() || !self->mailbox().empty()) return;
   unloaded = true;

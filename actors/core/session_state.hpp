@@ -188,6 +188,7 @@ struct session_state final : session_face {
   bool is_idle(slot const& at) const;
   void on_hibernate(hibernate_kernel const& order);
   bool may_unload() const;
+  bool has_aged_kernel() const;
   /// Behind each message: what others must know of what it changed.
   void after_message();
 
