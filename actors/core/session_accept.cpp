@@ -283,8 +283,7 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   link.protocol = link::protocol;
   link.reason = next_kernel_reason(at);
   link.started_at = link.idle_since = now_ms();
-  // A new slot is in the session's row once its kernel is live; until then the link tells of it.
-  storage::changes unit{storage::put_link{link}};
+  storage::changes unit{storage::put_link{link}};  // it tells of a new slot until its kernel is live
   if (is_changed) unit.push_back(storage::put_session{own_row});
   auto committed = shared->commit(unit);
   if (committed && failpoint(failpoint_id::core_after_spawn_recorded)) {
