@@ -63,11 +63,11 @@ inline constexpr milliseconds leftover_grace = 250ms;             // from SIGTER
 inline constexpr milliseconds abort_patience = 250ms;  // from SIGABRT, at which the interpreter writes its stacks, to SIGKILL
 inline constexpr milliseconds kill_margin = 2s;        // beyond deadline and grace, when the kernel should have killed itself
 inline constexpr milliseconds home_check = 500ms;      // how often a gateway looks whether its home is still there: one stat
-inline constexpr milliseconds late_news = 100ms;         // from the end of a cell to its record; after that its kernel has aged unseen
-inline constexpr milliseconds sweep_pause = 20ms;      // between two looks for files that closed sessions have left
-inline constexpr std::size_t sweep_at_once = 256;      // files of one look: below a millisecond
-inline constexpr milliseconds settle_deadline = 5s;    // at the end of the gateway: for the last rows to reach disk
-inline constexpr milliseconds store_retry = 1s;        // a result that the store did not take is tried again
+inline constexpr milliseconds late_news = 100ms;     // from the end of a cell to its record; after that its kernel has aged unseen
+inline constexpr milliseconds sweep_pause = 20ms;    // between two looks for files that closed sessions have left
+inline constexpr std::size_t sweep_at_once = 256;    // files of one look: below a millisecond
+inline constexpr milliseconds settle_deadline = 5s;  // at the end of the gateway: for the last rows to reach disk
+inline constexpr milliseconds store_retry = 1s;      // a result that the store did not take is tried again
 
 // ---- environments that are reached by commands ------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ void exec_commands::start(std::uint64_t number, command& what) {
   what.nonce = random_hex(8);
   what.awaits_program = false;
   what.begun_at = std::make_shared<std::atomic<steady_time>>(steady_time{});
+  what.stagings_before = stagings_;
   what.head["nonce"] = what.nonce;
   what.head["root"] = registered_.directory;
   what.head["home"] = home_id_;
@@ -77,6 +78,7 @@ void exec_commands::on_ended(command_ended ended) {
     reply = tl::unexpected("the command ended with " + std::to_string(ended.outcome->returncode) + ": " + reply.error());
   if (reply && text_of(*reply, "type") == "missing" && !std::exchange(what.was_staged_for, true)) {
     // Nothing was done there: it is the same request once the program is.
+    if (what.stagings_before < stagings_) return start(ended.number, what);  // it was brought while this one was underway
     what.awaits_program = true;
     return stage();
   }
@@ -98,6 +100,7 @@ void exec_commands::on_staged(tl::expected<relay_reply, std::string> const& repl
     problem = reply.error();
   else if (text_of(*reply, "type") != "staged")
     problem = text_of(*reply, "message");
+  if (problem.empty()) ++stagings_;
   std::vector<std::uint64_t> waiting;
   for (auto const& [number, each] : commands_)
     if (each.awaits_program) waiting.push_back(number);

@@ -58,6 +58,7 @@ class exec_commands {
     std::string nonce = {};
     std::shared_ptr<std::atomic<steady_time>> begun_at = {};  // the epoch: a thread has not taken it yet
     bool awaits_program = false;
+    std::uint64_t stagings_before = 0;  // when it was started
     bool was_staged_for = false;
   };
 
@@ -72,6 +73,7 @@ class exec_commands {
   std::map<std::uint64_t, command> commands_;  // underway, or waiting for the program
   std::uint64_t last_ = 0;
   bool is_staging_ = false;
+  std::uint64_t stagings_ = 0;  // that have brought the program
 };
 
 }  // namespace holdfast::env
