@@ -103,8 +103,7 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
                  "session " + own_row.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
   if (what.environment && !shared->environment_of(*what.environment)) return shared->unknown_environment(*what.environment);
-  if (auto const key = key_for(what);
-      wanted != nullptr && (what.reset || !key_of(*wanted).is_for(key.environment, key.python, key.tools)))
+  if (wanted != nullptr && (what.reset || find_slot(key_for(what)) != wanted))
     return error{error_code::kernel_changed,
                  "a cell for kernel " + what.if_kernel->text +
                      " alone cannot ask for another one; leave out if_kernel, or reset, environment, python and tools",

@@ -78,9 +78,13 @@ bool session_state::has_cells(slot const& at) const {
   return std::any_of(cells.begin(), cells.end(), [&](auto const& each) { return &place_of(each) == &at; });
 }
 
+std::size_t session_state::count_jobs(slot const& at) const {
+  return static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [&](auto const& each) { return at.has(each.kernel); }));
+}
+
 /// Nothing goes on in it and nothing is on its way to it.
 bool session_state::is_idle(slot const& at) const {
-  return at.is_attached() && !has_cells(at) && jobs_of(at).empty() &&
+  return at.is_attached() && !has_cells(at) && count_jobs(at) == 0 &&
          std::none_of(arrivals.begin(), arrivals.end(), [&](auto const& each) { return find_slot(key_for(each.what)) == &at; });
 }
 
@@ -94,8 +98,7 @@ void session_state::add_candidates(std::vector<candidate>& into) const {
     made.idle_since = link.idle_since;
     made.save_again_at = at.kernel->save_again_at;
     made.memory_bytes = at.kernel->place.memory_bytes();
-    made.live_jobs = static_cast<std::size_t>(
-        std::count_if(jobs.begin(), jobs.end(), [&](auto const& each) { return each.kernel == link.kernel; }));
+    made.live_jobs = count_jobs(at);
     made.is_busy = has_cells(at) || at.saved.now == step::restoring || at.saved.now == step::erasing;
     made.is_asked_for =
         std::any_of(arrivals.begin(), arrivals.end(), [&](auto const& each) { return find_slot(key_for(each.what)) == &at; });

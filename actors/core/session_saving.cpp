@@ -94,7 +94,7 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
   if (!at.has(order.kernel) || at.kernel->ending)
     return not_saved(at, order, {error_code::busy, "it is being ended already", {}}, true);
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
-  if (has_cells(at) || at.kernel->row.generation != generation || !jobs_of(at).empty())
+  if (has_cells(at) || at.kernel->row.generation != generation || count_jobs(at) > 0)
     return not_saved(at, order, {error_code::busy, "a cell came meanwhile", {}}, true);
   if (!order.even_in_part && !told->skipped.empty()) {
     at.kernel->partly_saveable_at = generation;

@@ -128,7 +128,7 @@ kernel_view session_state::view_of(slot const& at) const {
                    at.kernel->was_tried,
                    {},
                    0,
-                   jobs_of(at).size(),
+                   count_jobs(at),
                    link.started_at,
                    link.idle_since};
   for (auto const& cell : cells) {

@@ -185,6 +185,8 @@ struct session_state final : session_face {
   void on_room();
   /// A cell of it runs or is queued.
   bool has_cells(slot const& at) const;
+  /// Live ones.
+  std::size_t count_jobs(slot const& at) const;
   bool is_idle(slot const& at) const;
   void on_hibernate(hibernate_kernel const& order);
   bool may_unload() const;
