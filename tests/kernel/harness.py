@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 
 HEADER = struct.Struct('>IQQ')
 HOME = 'home-of-the-tests'
+ACK_EACH = 256 * 1024  # bytes or 512 frames, well within what a kernel sends unconfirmed
 PATIENCE = 20.0  # seconds until a test that waits for something fails
 
 
@@ -42,6 +43,7 @@ class Connection:
         self.state = state if state is not None else {'received': 0, 'sent': 0}
         self.frames = []  # messages with their `seq`
         self.auto_ack = True
+        self.unacked = 0  # bytes, and a part of ACK_EACH for each frame
 
     def send_raw(self, seq, payload, ack=None):
         self.socket.sendall(HEADER.pack(len(payload), seq, self.state['received'] if ack is None else ack) + payload)
@@ -87,11 +89,21 @@ class Connection:
                     continue
                 assert seq == self.state['received'] + 1, 'gap: %d after %d' % (seq, self.state['received'])
                 self.state['received'] = seq
+                self.unacked += len(payload) + ACK_EACH // 512
+                if self.auto_ack and self.unacked >= ACK_EACH:
+                    self._ack_if_there()
             self.frames.append(message)
             return message
 
     def ack(self):
         self.send_raw(0, b'')
+
+    def _ack_if_there(self):
+        self.unacked = 0
+        try:
+            self.ack()
+        except OSError:
+            pass  # it was the kernel's last frame
 
     def wait_for(self, kind, timeout=PATIENCE, **fields):
         """The next message of that type with these fields; earlier ones are kept in `frames`."""
@@ -102,10 +114,7 @@ class Connection:
                 raise AssertionError('no %s %s within %g s; came: %s' % (kind, fields, timeout, self.frames[-5:]))
             if message['type'] == kind and all(message.get(name) == value for name, value in fields.items()):
                 if self.auto_ack:
-                    try:
-                        self.ack()
-                    except OSError:
-                        pass  # it was the kernel's last frame
+                    self._ack_if_there()
                 return message
 
     def attach(self, kernel, token, home=HOME, incarnation=1, grace_ms=60000, ack=None, protocol=1):

@@ -17,6 +17,12 @@ until = time.monotonic() + 1
 while time.monotonic() < until: print("x" * 9); time.sleep(0)
 signal.setitimer(signal.ITIMER_REAL, 0)
 ticks'''
+WAITING = TICKS.format('print("tick" + "-" * 4000); open(path, "a").write(".")') + '''path = %r
+open(path, "w").close()
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+for _ in range(2000): print("x" * 999)
+signal.setitimer(signal.ITIMER_REAL, 0)
+ticks'''
 RAISING = TICKS.format('raise TimeoutError("rang")')
 
 RINGING = '''until = time.monotonic() + 1
@@ -41,6 +47,23 @@ class PrintingTest(NurseryTest):
         self.assertEqual(done['status'], 'ok')
         self.assertEqual(self.kernel.connection.output(done['cell']).count('tick'), int(done['value']))
         self.assertEqual(self.kernel.run('1+1')['value'], '2')
+
+    def test_a_handler_that_prints_while_its_cell_waits_for_room_loses_no_text(self):
+        link, marks = self.kernel.connection, os.path.join(self.home, 'ticks')
+        link.auto_ack = False  # at 1 MiB the kernel sends no more, at 256 KiB beyond that its cell waits
+        cell = self.kernel.execute(WAITING % marks, timeout_ms=10000)
+        while sum(len(frame['text']) for frame in link.frames if frame['type'] == 'output') < 1 << 20:
+            link.next()
+        before = os.path.getsize(marks)
+        self.wait_until(lambda: os.path.getsize(marks) >= before + 10, 'handlers that ran meanwhile')
+        link.auto_ack = True
+        link.ack()
+
+        done = link.wait_for('done', cell=cell)
+
+        text = link.output(cell)
+        self.assertEqual(len(text), done['output_bytes'])
+        self.assertEqual(text.count('tick'), int(done['value']))
 
     def test_trace_and_profile_functions_that_print_end_with_their_cell(self):
         for name in ('settrace', 'setprofile'):

@@ -63,8 +63,9 @@ class Output:
         self._pulled = 0  # chunks so far
         self._stalled_at = -1  # how many there were when a writer waited in vain; it does not wait again before the next one
         self._late = []  # (stream, text, _Cell) that was put off, in order
-        self._late_size = 0  # bytes in it, and those left out
-        self._waiter = None  # the thread that waits for room, or the last that began to
+        self._late_room = limits.LATE_OUTPUT  # bytes that can be put off yet
+        self._left_out = 0  # bytes that were not
+        self._waiters = set()  # the threads that wait for room
         self._room = allocate_lock()  # released by the puller to wake a waiting writer
         self._room.acquire()
         self.is_flooded = False  # the last look at the pipes took much from one: there will be more at once
@@ -109,7 +110,7 @@ class Output:
         if not self._is_here[0]:
             return _write_all(stream, data)
         lock = self._lock
-        if lock._is_owned():
+        if lock._is_owned() or (self._waiters and get_ident() in self._waiters):
             return self._put_off(stream, data)
         try:
             lock.acquire()  # in here, and not with `with`, which takes twice as long: what is raised behind it must not leave it locked
@@ -122,8 +123,8 @@ class Output:
                     self._read_pipe(fd, True)
             execution = _label()  # as in _writer, without the call
             self._put(stream, data, True, self._cell if execution is None else execution.output)
-            if self._late_size:
-                self._put_late()
+            if self._late:
+                self._put_late(True)
         finally:
             lock.release()
 
@@ -131,33 +132,37 @@ class Output:
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
         if not self._is_here[0]:
             return _write_all(stream, data)
-        if self._lock._is_owned():
+        if self._lock._is_owned() or get_ident() in self._waiters:
             return self._put_off(stream, data.decode('utf-8', 'replace').encode())
         with self._lock:
             self._read_pipes(self._poll(0), True)
             cell = self._writer()
             self._put(stream, self._clean(cell.decoders, stream, data), True, cell)
-            if self._late_size:
-                self._put_late()
+            if self._late:
+                self._put_late(True)
 
     def _put_off(self, stream, data):
         """Text of code that runs in the midst of another write of its own thread: a signal handler, a finalizer, a trace function.
 
-        It follows that write: the lock is held, and nothing may come between its steps."""
-        self._late_size += len(data)
-        if self._late_size <= limits.LATE_OUTPUT:
-            self._late.append((stream, data, self._writer()))
+        It follows that write: the lock is held, or it waits for room, and nothing may come between its steps."""
+        self._late_room -= len(data)
+        if self._late_room < 0:
+            self._left_out += len(data)
+            if self._left_out > len(data):
+                return
+            data = b''  # the first one stands for all
+        self._late.append((stream, data, self._writer()))
 
-    def _put_late(self):
+    def _put_late(self, may_wait):
         """Appends what was put off, at once: a trace function may print for each step of this."""
-        late, left_out = self._late, self._late_size
-        self._late, self._late_size = [], 0
+        late, self._late = self._late, []  # whatever is put off between two steps is in one of them
+        left_out, self._left_out = self._left_out, 0
+        self._late_room = limits.LATE_OUTPUT
         together = {}  # (stream, id of the cell) -> (cell, texts): few pieces, whatever there was
         for stream, data, cell in late:
             together.setdefault((stream, id(cell)), (cell, []))[1].append(data)
-            left_out -= len(data)
         for (stream, _id), (cell, texts_of_it) in together.items():
-            self._put(stream, b''.join(texts_of_it), False, cell)
+            self._put(stream, b''.join(texts_of_it), may_wait, cell)
         if left_out:
             self._put(STDERR, b'[%d bytes left out: written in the midst of another write]\n' % left_out, False)
 
@@ -205,8 +210,8 @@ class Output:
         """The end of a cell, or of the present one: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
             self._read_pipes(self._poll(0), False)
-            if self._late_size:
-                self._put_late()
+            if self._late:
+                self._put_late(False)
             cell = cell or self._cell
             self._is_quick = cell is self._cell and monotonic() - self._began < limits.SPAWN
             for fd in self._pipes.ready_of(cell):
@@ -359,20 +364,21 @@ class Output:
     def _wait_for_room(self, wanted):
         """Lets the link thread send, the lock released, until there is room; gives up after OUTPUT_STALL without progress."""
         journal = self._journal
-        if self._pulled == self._stalled_at or self._waiter == get_ident():
-            return  # a handler that prints in the midst of a wait does not wait again: the next one would interrupt it there
+        if self._pulled == self._stalled_at:
+            return
+        me = get_ident()
         seen = self._pulled  # not the journal's position: what is overwritten moves that, too
         until = monotonic() + limits.OUTPUT_STALL
         while self.is_attached and journal.unsent_room() < wanted:
             self._announced = True
-            self._waiter = get_ident()
+            self._waiters.add(me)  # a handler that prints in the midst of this does not wait, too: what it prints is put off
             self._lock.release()
             try:
                 self._notify()
                 self._room.acquire(True, 0.02)
             finally:
                 self._lock.acquire()
-                self._waiter = None
+                self._waiters.discard(me)
             if self._pulled != seen:
                 seen = self._pulled
                 until = monotonic() + limits.OUTPUT_STALL
@@ -383,6 +389,7 @@ class Output:
     def become_forked_child(self):
         self._is_here = b'\0'
         self._lock = RLock()
+        self._waiters = set()
         self.forked = True
 
 
