@@ -7,7 +7,7 @@ import unittest
 
 from holdfast_test import processes
 from holdfast_test.cases import DaemonCase
-from holdfast_test.waiting import wait_until
+from holdfast_test.waiting import NeverHappened, wait_until
 
 GATED = """
 import os, time
@@ -34,6 +34,14 @@ class RunOutlivesItsDaemonTest(DaemonCase):
         self.assertEqual("".join(process.stdout.readline() for _ in range(5)), BEFORE)
         return process
 
+    def wait_for_another_daemon(self, process, before):
+        try:
+            wait_until(lambda: self.daemon.serving() not in (None, before), "another daemon", 30)
+        except NeverHappened as problem:
+            code = process.poll()
+            process.kill()
+            raise AssertionError(f"{problem}; the run ended with {code} and said: {process.communicate()}") from None
+
     def finish(self, process, seconds=60):
         stdout, stderr = process.communicate(timeout=seconds)
         return stdout, stderr, process.returncode
@@ -44,7 +52,7 @@ class RunOutlivesItsDaemonTest(DaemonCase):
         kernel = self.daemon.kernels()[0]["pid"]
 
         processes.end_all([first])
-        wait_until(lambda: self.daemon.serving() not in (None, first), "another daemon", 30)
+        self.wait_for_another_daemon(process, first)
         self.gate.touch()
         stdout, stderr, code = self.finish(process)
 
@@ -56,7 +64,7 @@ class RunOutlivesItsDaemonTest(DaemonCase):
         for _ in range(3):
             serving = wait_until(self.daemon.serving, "a daemon", 30)
             processes.end_all([serving])
-            wait_until(lambda: self.daemon.serving() not in (None, serving), "another daemon", 30)
+            self.wait_for_another_daemon(process, serving)
         self.gate.touch()
         stdout, stderr, code = self.finish(process)
 

@@ -74,10 +74,9 @@ class Output:
 
     def begin(self, cell, limit):
         """From now on output belongs to this cell, save that of labelled tasks and threads of others; what is counted of it."""
-        if thread_count() > 1:  # a thread of the user's may have started a process since the last cell
-            self._is_quick = False
-            self.part()
         self._is_quick = False
+        if thread_count() > 1:  # a thread of the user's may have started a process since the last cell
+            self.part()
         self._began = monotonic()
         with self._lock:
             self._cell = counted = _Cell(cell.encode('utf-8', 'backslashreplace'), limit)
@@ -147,11 +146,9 @@ class Output:
         It follows that write: the lock is held, or it waits for room, and nothing may come between its steps."""
         self._late_room -= len(data)
         if self._late_room < 0:
-            self._left_out += len(data)
-            if self._left_out > len(data):
-                return
-            data = b''  # the first one stands for all
-        self._late.append((stream, data, self._writer()))
+            self._left_out, data = self._left_out + len(data), b''
+        if data or not self._late:
+            self._late.append((stream, data, self._writer()))
 
     def _put_late(self, may_wait):
         """Appends what was put off, at once: a trace function may print for each step of this."""
@@ -366,19 +363,18 @@ class Output:
         journal = self._journal
         if self._pulled == self._stalled_at:
             return
-        me = get_ident()
         seen = self._pulled  # not the journal's position: what is overwritten moves that, too
         until = monotonic() + limits.OUTPUT_STALL
         while self.is_attached and journal.unsent_room() < wanted:
             self._announced = True
-            self._waiters.add(me)  # a handler that prints in the midst of this does not wait, too: what it prints is put off
+            self._waiters.add(get_ident())  # a handler that prints in the midst of this does not wait, too: what it prints is put off
             self._lock.release()
             try:
                 self._notify()
                 self._room.acquire(True, 0.02)
             finally:
                 self._lock.acquire()
-                self._waiters.discard(me)
+                self._waiters.discard(get_ident())
             if self._pulled != seen:
                 seen = self._pulled
                 until = monotonic() + limits.OUTPUT_STALL
