@@ -194,8 +194,10 @@ struct job_group_ended {
 struct copy_file {
   caf::actor asker;
   std::string from, to;  // absolute
+  std::uint32_t tag = 0;
 };
 struct file_copied {
+  std::uint32_t tag = 0;
   std::string problem;  // empty: it is there
 };
 /// Reads the resident bytes of these kernels' processes; answers with memory_measured.

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -17,7 +18,22 @@
 
 namespace holdfast::core {
 
-result<recovery_plan> plan_recovery(storage::stores const& stores) {
+namespace {
+
+/// A fork that the daemon did not live to finish: what `disk` has of the session that it was to make goes, so that nothing is left half.
+result<void> forget_unfinished_copy(storage::stores& stores, std::vector<storage::link_record> const& links) {
+  auto const is_unfinished = [](auto const& each) {
+    return each.state == storage::link_state::intended && each.reason == "forked";
+  };
+  if (std::none_of(links.begin(), links.end(), is_unfinished)) return {};
+  storage::changes const unit = {storage::erase_session{links.front().session}};
+  if (auto erased = stores.commit_disk({&unit, 1}); !erased) return tl::unexpected(from_storage(erased.error()));
+  return {};
+}
+
+}  // namespace
+
+result<recovery_plan> plan_recovery(storage::stores& stores) {
   recovery_plan plan;
   auto nurseries = stores.nurseries();
   if (!nurseries) return tl::unexpected(from_storage(nurseries.error()));
@@ -25,6 +41,8 @@ result<recovery_plan> plan_recovery(storage::stores const& stores) {
   auto links = stores.links();
   if (!links) return tl::unexpected(from_storage(links.error()));
   for (auto& link : *links) plan.sessions[link.session].push_back(std::move(link));
+  for (auto const& [number, of_session] : plan.sessions)
+    if (auto done = forget_unfinished_copy(stores, of_session); !done) return tl::unexpected(std::move(done.error()));
   auto open = stores.open_cells(0);
   if (!open) return tl::unexpected(from_storage(open.error()));
   for (auto const& cell : *open) plan.sessions.try_emplace(cell.session);

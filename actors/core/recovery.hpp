@@ -18,7 +18,7 @@ struct recovery_plan {
 };
 
 /// Read before anything starts: a link that cannot be read is a kernel that would be forgotten without proof of its end.
-result<recovery_plan> plan_recovery(storage::stores const& stores);
+result<recovery_plan> plan_recovery(storage::stores& stores);
 
 /// On the multiplexer thread, before any request is taken.
 void recover(caf::actor_system& system, shared_context const& shared, recovery_plan plan);

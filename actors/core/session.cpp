@@ -206,6 +206,8 @@ void session_state::on_disk_committed(disk_committed const& answer) {
     closing = false;
     return;
   }
+  if (answer.tag >= disk_tag::copy_put)
+    return on_copy_recorded(static_cast<std::uint32_t>(answer.tag - disk_tag::copy_put), answer.problem);
   auto const of_slot = [&](disk_tag tag) {
     auto const found = slots.find(static_cast<std::uint32_t>(answer.tag - tag));
     return found == slots.end() ? nullptr : &found->second;
@@ -218,7 +220,6 @@ void session_state::on_disk_committed(disk_committed const& answer) {
     if (auto* at = of_slot(disk_tag::saved_put)) on_saved_recorded(*at, answer.problem);
     return;
   }
-  if (answer.tag == disk_tag::fork_put) return on_fork_copy_recorded(answer.problem);
   row_asked = false;
   // Nothing was accepted yet: whoever waits for that may send again.
   while (answer.problem && !arrivals.empty()) refuse_front(from_storage(*answer.problem));
@@ -296,9 +297,9 @@ void session_state::on_wind_down(bool end_kernels) {
   for (auto* waiting : all_waiting)
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
+  refuse_copies({error_code::shutting_down, "the daemon is shutting down", {}});
   for (auto& [number, at] : slots)
     if (at.kernel) refuse_asked(at.kernel->row.kernel);
-  refuse_fork_copy({error_code::shutting_down, "the daemon is shutting down", {}});
   answer_fork(error{error_code::shutting_down, "the daemon is shutting down; the session is made: session.get shows it", {}});
   answer_job_waiters(steady_time::max());
   for (auto& [number, at] : slots)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
@@ -16,7 +18,7 @@ namespace holdfast::core {
 /// A session.fork that is answered by the new session.
 struct fork_reply {
   reply_to to;
-  std::string left_behind;  // a list as JSON text
+  std::vector<std::string> left_behind;  // JSON objects
 };
 
 struct session_seed {

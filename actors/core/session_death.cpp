@@ -137,6 +137,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   if (fork_asked) {  // the clone: without it there is no such session
     answer_fork({error_code::cannot_fork, "cannot fork into session " + own_row.key.session + ": " + told.problem.message, {}});
     begin_close();
+    for (auto& [number, each] : slots) end_kernel_for(each, end_reason::close, end_kernel::how::kill);
   }
   answer_resets();
   for (auto const& to : stop_waiters) answer_text(to, view.to_json());

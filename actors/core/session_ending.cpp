@@ -157,7 +157,7 @@ void session_state::finish_close() {
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", own_row.number);
   self->send(shared->files, remove_tree{shared->path("output/" + std::to_string(own_row.number))});
   remove_state_files();
-  refuse_fork_copy(unknown_session(own_row.key));
+  refuse_copies(unknown_session(own_row.key));
   answer_fork(unknown_session(own_row.key));
   for (auto& [number, at] : slots) at.saved.row.reset();
   publish("session_closed", reason_details(close_waiters.empty() ? "fork_failed" : "close"));

@@ -68,16 +68,16 @@ struct live_cell {
 /// By its row: it was started without a kernel.
 inline bool is_per_call(storage::cell_record const& row) { return row.started_at != 0 && row.kernel.empty(); }
 
-/// What a session asks the disk store, so that it knows the answers apart. Of what concerns a slot the number of that is added, below
+/// What a session asks the disk store, so that it knows the answers apart. Of what concerns a slot or a copy its number is added, below
 /// slots_tagged; above `first_cell`: the number of an accepted cell.
 inline constexpr std::uint64_t slots_tagged = 1ULL << 32;
 enum disk_tag : std::uint64_t {
   session_row,
   session_end,
-  fork_put,
   saved_put = slots_tagged,
   saved_erased = 2 * slots_tagged,
-  first_cell = 3 * slots_tagged
+  copy_put = 3 * slots_tagged,
+  first_cell = 4 * slots_tagged
 };
 
 /// The saved namespace of a slot and what is underway with it.
@@ -102,6 +102,19 @@ struct saving_order {
   bool even_in_part = true;                  // else nothing is ended if some names cannot be saved
   std::optional<reply_to> from = {};         // of a stop
   std::optional<eviction_reason> told = {};  // hibernated: what the session's notice says
+};
+
+/// A fork of the session until the copy is recorded.
+struct session_copy {
+  reply_to from;
+  storage::session_record made;
+  std::vector<storage::link_record> clones = {};  // recorded as intended
+  std::vector<kernel_roll::place> places = {};    // counts them
+  std::vector<storage::saved_record> saved = {};  // their files are copied
+  std::vector<std::string> left = {};             // what stays with the original, as JSON objects
+  std::size_t awaited = 0;                        // clones and files that are not there yet
+  std::optional<error> problem = {};              // the first
+  bool is_recording = false;                      // in `disk`
 };
 
 /// The kernel of a slot, from its intended link to its proven end.

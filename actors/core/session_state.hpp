@@ -69,14 +69,9 @@ struct session_state final : session_face {
   };
   std::vector<job_waiter> job_waiters;
   std::optional<fork_reply> fork_asked;  // this session came to be by it: answered once its kernel is attached
-  /// A session without a kernel that is being forked.
-  struct forked_copy {
-    reply_to from;
-    storage::session_record made;
-    std::optional<storage::saved_record> saved;
-    std::string left_behind;  // a list as JSON text
-  };
-  std::optional<forked_copy> fork_copy;
+  /// Forks that are underway, each with a number of its own.
+  std::map<std::uint32_t, session_copy> copies;
+  std::uint32_t last_copy = 0;
   kernel_roll::turn turn;                      // while it waits for room for its next kernel
   shortage short_of = shortage::none;          // what there was no room in, last
   std::optional<steady_time> admission_until;  // for accepted cells that wait for room
@@ -313,19 +308,21 @@ struct session_state final : session_face {
 
   // session_fork.cpp
   void on_fork(reply_to const& from, fork_session const& what);
+  std::optional<error> why_not_forked() const;
   storage::session_record copy_of_row(std::string const& into) const;
-  std::string with_other_slots(std::string left) const;
-  void refuse_fork(reply_to const& from, session_key const& into, error why);
-  void drop_clone(reply_to const& from, storage::session_record const& made, storage::link_record const& link, error why);
-  void on_forked(reply_to const& from, storage::session_record made, storage::link_record link, result<link::answered> answer);
+  storage::link_record link_of_clone(slot const& at, session_number of) const;
+  void ask_for_clone(std::uint32_t id, storage::link_record const& link);
+  void on_forked(std::uint32_t id, kernel_id const& kernel, result<link::answered> answer);
+  void on_file_copied(file_copied const& told);
+  void on_part_copied(std::uint32_t id, std::optional<error> problem);
+  void record_copy(std::uint32_t id);
+  void on_copy_recorded(std::uint32_t id, std::optional<storage::failure> const& problem);
+  void finish_copy(std::uint32_t id);
+  void drop_copy(std::uint32_t id, error why);
+  /// This session ends before its copies are there.
+  void refuse_copies(error const& why);
   void answer_fork();
   void answer_fork(error why);
-  void fork_without_kernel(slot& at, reply_to const& from, storage::session_record made);
-  void on_file_copied(file_copied const& told);
-  void record_fork_copy();
-  void on_fork_copy_recorded(std::optional<storage::failure> const& problem);
-  /// This session ends before its copy is recorded.
-  void refuse_fork_copy(error why);
 
   // session_requests.cpp
   /// `then` hears exactly once: the answer, the kernel's own refusal, or `unreachable` when patience or kernel end.

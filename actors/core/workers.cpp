@@ -173,7 +173,9 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
         [=](end_job_group const& request) {
           caf::anon_send(request.asker, job_group_ended{request.job, end_job(request.job)});
         },
-        [=](copy_file const& request) { caf::anon_send(request.asker, file_copied{copy_durably(request.from, request.to)}); },
+        [=](copy_file const& request) {
+          caf::anon_send(request.asker, file_copied{request.tag, copy_durably(request.from, request.to)});
+        },
         [=](measure_memory const& request) {
           memory_measured told;
           for (auto const& [kernel, pid] : request.of) told.bytes.emplace(kernel.text, resident_bytes(pid));

@@ -173,12 +173,60 @@ class SeveralKernelsTest(DaemonCase):
 
         self.assertEqual(behind.result()["status"], "interrupted")
 
-    def test_the_copy_of_a_session_has_the_last_one_and_names_the_other(self):
+    def test_the_copy_of_a_session_has_a_copy_of_each(self):
         row = self.daemon.call("session.fork", into="copy")
 
-        self.assert_ok(self.daemon.run("x", session="copy"), "2")
-        self.assertEqual([each["kind"] for each in row["left_behind"]], ["namespace"])
-        self.assertIn("read_file", row["left_behind"][0]["what"])
+        self.assertEqual((len(row["kernels"]), row["state"], row["left_behind"]), (2, "idle", []))
+        for tools, value in ((READ, "1"), (SEARCH, "2")):
+            result = self.daemon.run("x", session="copy", tools=tools)
+            self.assert_ok(result, value)
+            self.assertEqual((result["kernel"]["reason"], result["kernel"]["reused"]), ("reused", True))
+
+    def test_the_copy_has_what_is_saved_as_well_as_what_lives(self):
+        self.daemon.call("kernel.stop", kernel=self.first["id"])
+
+        row = self.daemon.call("session.fork", into="copy")
+        self.daemon.restart(crash=True)
+
+        self.assertEqual(len(row["kernels"]), 1)
+        for session in ("copy", "default"):
+            restored = self.daemon.run("x", session=session, tools=READ)
+            self.assert_ok(restored, "1")
+            self.assertTrue(restored["kernel"]["restored"])
+            self.assert_ok(self.daemon.run("x", session=session, tools=SEARCH), "2")
+
+    def test_what_one_kernel_refuses_to_copy_is_copied_of_none(self):
+        self.daemon.call("kernel.stop", kernel=self.daemon.run("x = 3", tools=[])["kernel"]["id"])
+        self.daemon.run("import threading\nend = threading.Event()\nthreading.Thread(target=end.wait, name='w7').start()", tools=READ)
+
+        with self.assertRaises(RpcError) as refused:
+            self.daemon.call("session.fork", into="copy")
+
+        self.assertEqual(refused.exception.code, 1013)
+        self.assertIn("w7", refused.exception.message)
+        self.assert_no_copy()
+        self.daemon.run("end.set()", tools=READ)
+        self.assertEqual(len(self.daemon.call("session.fork", into="copy")["kernels"]), 2)
+
+    def test_killed_in_the_midst_of_a_copy_there_is_none(self):
+        self.daemon.call("kernel.stop", kernel=self.first["id"])
+        for name in ("core.after_fork_recorded", "core.before_clone_recorded"):
+            with self.subTest(name):
+                self.daemon.restart(HOLDFAST_FAILPOINTS=f"{name}=kill", HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log))
+                with self.daemon.connect() as client:
+                    client.send("session.fork", into="copy")
+                    self.assertEqual(self.daemon.wait_ended(), -9)
+                self.daemon.start()
+
+                self.assert_no_copy()
+                self.assert_ok(self.daemon.run("x", tools=SEARCH), "2")
+
+    def assert_no_copy(self):
+        kernels = len(self.daemon.kernels())
+        self.assertEqual([row["session"] for row in self.daemon.call("session.list")["items"]], ["default"])
+        wait_until(lambda: len(self.daemon.run_directories()) == kernels, "the directories of clones to be gone")
+        state = self.daemon.home / "state"
+        wait_until(lambda: all(each.name.startswith("1.") for each in state.iterdir()), "the copied files to be gone")
 
     def test_the_number_of_keys_is_bounded_and_an_unused_one_makes_room(self):
         for at in range(14):
