@@ -24,7 +24,7 @@ struct decide {
   actions operator()(happened::connection_lost const& event) const {
     state.is_connected = false;
     while (!state.losses.empty() && event.at - state.losses.front() >= restarts_window) state.losses.pop_front();
-    state.losses.push_back(event.at);
+    if (state.losses.empty() || event.at - state.losses.back() >= same_loss) state.losses.push_back(event.at);
     if (state.losses.size() > restarts_limit) return {action::fail_restarts};
     return {action::connect};
   }

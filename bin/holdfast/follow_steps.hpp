@@ -17,6 +17,8 @@ using steady_time = std::chrono::steady_clock::time_point;
 /// More lost connections than this within the window, and something is wrong that another start does not repair.
 inline constexpr std::size_t restarts_limit = 5;
 inline constexpr std::chrono::seconds restarts_window{60};
+/// A daemon that is being killed may take another connection after it has lost ours: what is lost within this time of a loss is the same.
+inline constexpr std::chrono::milliseconds same_loss{200};
 
 enum class interrupt_state {
   none,

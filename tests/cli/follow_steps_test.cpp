@@ -130,7 +130,21 @@ TEST_CASE("more than five losses within a minute are given up") {
     cell.tell(happened::connected{});
   }
 
+  cell.now += same_loss;
   CHECK(cell.lose_connection() == actions{action::fail_restarts});
+}
+
+TEST_CASE("connections that a dying daemon takes are one loss, however many") {
+  auto cell = a_run();
+  cell.reach_daemon();
+  std::size_t lost = 0;
+
+  for (; lost < 100 && cell.lose_connection() == actions{action::connect}; ++lost) {
+    cell.now += same_loss / 10;
+    cell.tell(happened::connected{});
+  }
+
+  CHECK(lost == restarts_limit * 10);  // it is bounded all the same
 }
 
 TEST_CASE("losses that are far apart never add up") {
