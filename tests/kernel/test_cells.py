@@ -200,6 +200,14 @@ class CellTest(NurseryTest):
         self.assertEqual(self.run_ok('kept')['value'], '7')
         self.assertEqual(self.run_ok('import time; time.sleep(0.05); print(1)')['stdout']['head'], '1\n')
 
+    def test_descriptors_that_a_cell_makes_blocking_stop_nothing(self):
+        self.run_ok('import os, time\nfor name in os.listdir("/proc/self/fd"):\n'
+                    '    try: os.set_blocking(int(name), True)\n    except OSError: pass\nkept = 7')
+
+        for _ in range(3):  # long enough for the link thread to take over, and to be asked to give back
+            done = self.run_ok('for i in range(20): print("x" * 50000); time.sleep(0.002)\nkept', timeout=5)
+            self.assertEqual(done['value'], '7')
+
 
 if __name__ == '__main__':
     unittest.main()

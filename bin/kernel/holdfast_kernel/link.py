@@ -16,7 +16,7 @@ from .handshake import Refusal
 READ = select.POLLIN
 READ_WRITE = select.POLLIN | select.POLLOUT
 _GONE = select.POLLNVAL
-_NOSIGNAL = int(socket.MSG_NOSIGNAL)
+_SEND = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)  # a cell may have made the descriptor blocking
 
 
 class _Peer:
@@ -168,7 +168,7 @@ class Link:
     def _send(self, peer):
         """Whether all that was ready went out."""
         try:
-            sent = peer.socket.send(peer.out, _NOSIGNAL)
+            sent = peer.socket.send(peer.out, _SEND)
         except BlockingIOError:
             sent = 0
         except OSError as error:
@@ -275,7 +275,7 @@ class Link:
         """A handshake frame: small, on a fresh socket, so it goes out whole or the connection is of no use."""
         try:
             peer.socket.send(frames.encode(0, 0 if message['type'] == 'refused' else self.window.ack, frames.to_payload(message)),
-                             _NOSIGNAL)
+                             _SEND)
         except OSError:
             pass
 

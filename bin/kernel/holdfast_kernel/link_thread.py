@@ -76,7 +76,7 @@ class LinkThread:
             while not self._ownership.acquire(True, limits.BUSY_TICK):
                 self.wake()
             self.is_wanted_back = False
-            self.clear_wake()
+            self.nap(0)
 
     def borrow(self):
         """Any thread becomes the owner for a moment, if there is none: a cell runs and has not run for long. False otherwise."""
@@ -95,7 +95,7 @@ class LinkThread:
             pass  # full: it is awake; closed by a cell: it looks by itself within BUSY_TICK
 
     def nap(self, seconds):
-        """Sleeps until woken, deaf to all else: for the link thread."""
+        """Sleeps until woken, deaf to all else: for the owner. Asks before it reads: a cell may have made the descriptor blocking."""
         if self._wake_poll.poll(seconds * 1000):
             self.clear_wake()
 
