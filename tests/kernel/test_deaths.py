@@ -69,6 +69,13 @@ class DeathTest(NurseryTest):
         for number in ('77', '78', '79', '80'):
             self.assertIn('sleep ' + number, commands)
 
+    def test_no_zombie_is_left_of_a_dead_kernel(self):
+        kernel = self.spawn()
+        pids = json.loads(kernel.run('jobs = [run("sleep", "77") for _ in range(3)]\n[job.pid for job in jobs]')['value'])
+        os.kill(kernel.pid, signal.SIGKILL)
+        self.wait_exit(kernel)
+        self.wait_until(lambda: not any(os.path.exists('/proc/%d' % pid) for pid in pids), 'reaped', 5)
+
     def sleeping(self, kernel, *numbers):
         found = []
         for name in os.listdir('/proc'):

@@ -198,12 +198,13 @@ class Nursery:
         return {child.pid for child in self._children.values()}
 
     def _advance_endings(self):
+        if not self._endings:
+            return
         now = time.monotonic()
         for ending in [ending for ending in self._endings if ending.advance(now)]:
             self._endings.remove(ending)
             self._finish(ending)
-        if self._endings:
-            self._reap_adopted()
+        self._reap_adopted()  # also after the last one: its kernel hid what it left behind
 
     def _finish(self, ending):
         """Nothing is left of the kernel: its exit file, then its number is given back, then the daemon hears of it."""
