@@ -90,6 +90,14 @@ std::size_t floor_character(std::string_view text, std::size_t limit) {
   return limit;
 }
 
+// How much of the text a page with room for `limit` bytes takes: whole characters, the first one of a page in any case. An empty page
+// would say that there is nothing more.
+std::size_t fitting(std::string_view text, std::size_t limit, bool is_first) {
+  auto length = floor_character(text, limit);
+  while (is_first && length == 0 && limit < text.size()) length = floor_character(text, ++limit);
+  return length;
+}
+
 }  // namespace
 
 char const* to_string(link::output_stream which) { return which == link::output_stream::err ? "stderr" : "stdout"; }
@@ -181,12 +189,12 @@ output_page output_log::read(std::uint64_t offset, std::size_t limit) {
     }
     auto const skip = page.next_offset - header.offset;
     auto text = reader.read_text(position + skip, header.length - skip);
-    auto const length = floor_character(text, std::min(limit, text.size()));
+    auto const length = fitting(text, limit, page.chunks.empty());
     if (length == 0) return false;  // the next character does not fit any more
     text.resize(length);
     written += defaults::chunk_json + link::json_string_bytes(text);
     if (written > defaults::page_json && !page.chunks.empty()) return false;
-    limit -= length;
+    limit -= std::min(limit, length);
     page.next_offset += length;
     auto const which = static_cast<link::output_stream>(header.which);
     if (!page.chunks.empty() && page.chunks.back().which == which &&

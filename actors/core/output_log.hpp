@@ -44,7 +44,7 @@ class output_log {
 
   /// False: the record could not be written (a full disk); the output goes on, with a gap.
   bool append(link::output_stream which, std::uint64_t offset, std::string_view text);
-  /// Text from `offset` on, at most `limit` bytes; next_offset is where to go on.
+  /// Text from `offset` on, at most `limit` bytes but at least one character; next_offset is where to go on.
   output_page read(std::uint64_t offset, std::size_t limit);
   /// There were at least so many bytes of each stream, as somebody else has counted.
   void count_at_least(std::uint64_t out_bytes, std::uint64_t err_bytes);

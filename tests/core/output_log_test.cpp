@@ -79,6 +79,22 @@ TEST_CASE("a page never splits a character and goes on where it ended") {
   CHECK(second.next_offset == 4);
 }
 
+TEST_CASE("a page has a whole character, however little is asked for") {
+  temporary_directory home;
+  output_log log(home.path() / "cell", 1024);
+  CHECK(log.append(output_stream::out, 0,
+                   "\xf0\x9f\x98\x80"
+                   "b"));
+
+  auto const first = log.read(0, 1);
+  auto const second = log.read(first.next_offset, 1);
+
+  REQUIRE(first.chunks.size() == 1);
+  CHECK(first.chunks.at(0).text == "\xf0\x9f\x98\x80");
+  CHECK(first.dropped.empty());
+  CHECK(second.chunks.at(0).text == "b");
+}
+
 TEST_CASE("a page that ends before a character of one record takes nothing of the next one") {
   temporary_directory home;
   output_log log(home.path() / "cell", 1024);
