@@ -150,6 +150,15 @@ class DisplayTest(DisplaysTest):
         self.displays(done)
         self.assertEqual(self.run_ok('1')['value'], '1')
 
+    def test_threads_that_display_at_once_lose_none(self):
+        code = ('import sys, threading\nsys.setswitchinterval(1e-6)\n'
+                'threads = [threading.Thread(target=display, args=(n,)) for n in range(100)]\n'
+                'for thread in threads: thread.start()\nfor thread in threads: thread.join()')
+        for _ in range(3):
+            shown = self.displays(self.run_ok(code))
+            self.assertEqual([frame['index'] for frame in shown], list(range(100)))
+            self.assertEqual(sorted(int(frame['data']['text/plain']) for frame in shown), list(range(100)))
+
     def test_what_was_displayed_before_an_error_a_deadline_or_an_exit_is_there(self):
         for code, status in (('display(1)\n1/0', 'error'), ('display(1)\nwhile True: pass', 'timeout'), ('display(1)\nraise SystemExit', 'exit')):
             done = self.kernel.run(code, timeout_ms=300)

@@ -4,6 +4,7 @@ A display that is too large, or for which there is no room, goes without its dat
 """
 
 import builtins
+from _thread import RLock  # bound here: a cell may replace those of the module
 from collections import deque
 
 from . import figures, frames, limits, rich, values
@@ -18,8 +19,10 @@ class Displays:
         self._output = output
         self._interrupts = interrupts
         self._notify = notify
+        self._lock = RLock()  # of whoever numbers a display and queues it: the daemon takes those of a cell in ascending order
         self._pending = deque()  # (payload, payload without data) not sent yet, in order
-        self._pending_bytes = 0
+        self._queued_bytes = 0  # ever, changed with the lock held
+        self._taken_bytes = 0  # of those, changed by the link's owner
         self._shown = []  # open figures that this cell displayed already
         figures.use_show(self.show_figures)
 
@@ -61,13 +64,16 @@ class Displays:
             data['text/plain'] = text if text is not None else values.value_text(value) or 'None'
         if type(metadata) is dict:
             more = {**more, **metadata}
-        if execution is None or execution.is_done or self._output.forked or execution.display_count >= limits.DISPLAYS:
-            # Nobody expects a display of that cell any more.
-            return self._output.write(STDOUT, data['text/plain'] + '\n')
-        message = {'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,
-                   'offset': self._output.position(execution.output), 'data': data, 'metadata': more, 'omitted': []}
-        execution.display_count += 1
-        self._queue(message)
+        # Not in the midst of another one: a signal handler may come there.
+        if execution is not None and not self._output.forked and not self._lock._is_owned():
+            with self._lock:
+                if not execution.is_done and execution.display_count < limits.DISPLAYS:
+                    self._queue({'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,
+                                 'offset': self._output.position(execution.output), 'data': data, 'metadata': more, 'omitted': []})
+                    execution.display_count += 1
+                    return
+        # Nobody expects a display of that cell any more.
+        self._output.write(STDOUT, data['text/plain'] + '\n')
 
     def _complain(self, text):
         self._output.write(STDERR, text)
@@ -88,9 +94,9 @@ class Displays:
             omitted.append({'mime': largest, 'bytes': counted[largest]})
         nameplate = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': counted[mime]} for mime in data])
         nameplate = frames.to_payload(nameplate)
-        if self._pending_bytes + len(payload) > limits.DISPLAYS_PENDING:
+        if self._queued_bytes - self._taken_bytes + len(payload) > limits.DISPLAYS_PENDING:
             payload = nameplate
-        self._pending_bytes += len(payload)
+        self._queued_bytes += len(payload)
         self._pending.append((payload, nameplate))
         self._notify()
 
@@ -104,7 +110,7 @@ class Displays:
         made = False
         while self._pending and window.unacked_bytes < limit:
             payload, nameplate = self._pending.popleft()
-            self._pending_bytes -= len(payload)
+            self._taken_bytes += len(payload)
             made = True
             for one in (payload, nameplate):
                 try:
