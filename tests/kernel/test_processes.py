@@ -76,6 +76,16 @@ class ProcessTest(NurseryTest):
         self.assertEqual(self.value('import sys\nvars(sys.modules["__main__"]) is globals(), Point.__module__'), "(True, '__main__')")
         self.assertEqual(self.value('import pickle\npickle.loads(pickle.dumps(f)) is f'), 'True')
 
+    def test_a_child_of_a_fork_that_python_is_not_told_of_becomes_no_second_kernel(self):
+        for code in ('print("in the child", flush=True)', 'raise ValueError("in the child")', 'display("in the child")'):
+            fork = 'import ctypes, os\nchild = ctypes.PyDLL(None).fork()\nif child == 0: %s\nchild > 0' % code
+
+            self.assertEqual(self.value(fork), 'True')
+            self.assertEqual(self.value('os.WIFEXITED(os.waitpid(child, 0)[1])'), 'True')
+            for number in range(20):  # nobody takes frames or text from the kernel
+                cell = self.kernel.execute('print(%d)' % number)
+                self.assertEqual(self.kernel.connection.wait_for('done', cell=cell)['stdout']['head'].replace('in the child\n', ''), '%d\n' % number)
+
 
 if __name__ == '__main__':
     unittest.main()

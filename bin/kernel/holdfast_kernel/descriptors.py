@@ -31,6 +31,14 @@ class Descriptors:
                 raise
             self._rebuild(link, thread)
 
+    def abandon(self, pipe_fds):
+        """In a child of a cell's fork: closes what is the kernel's."""
+        for fd in pipe_fds + [self.directory_fd]:
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+
     def put_streams_right(self):
         """Before a cell: what it writes to descriptors 1 and 2 is not lost to where an earlier one has left them to point."""
         for stream in self._output.misled():

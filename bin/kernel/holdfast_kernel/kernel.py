@@ -48,7 +48,7 @@ class Kernel:
         self._kept = OrderedDict()  # generation -> payload of its done, the last KEPT_RESULTS
         self._unchecked = 0  # cells since descriptors and children were looked at, at least 1 if there may be something to see
         self._shutdown = None  # (exit code, why) once this kernel shall end
-        self._forked, self._strays = False, strays.Watch()
+        self._strays = strays.Watch()
         self.poller = polling.Poller()
         self._thread = LinkThread(self.poller, self._drive, lambda error: end_without_link(log, error))
         self._link = self._window = self._delivery = self._pump = None  # set by use_link
@@ -179,7 +179,9 @@ class Kernel:
     def _take_back(self, outcome):
         """The main thread is the owner of the link again. A child of a fork in a cell, or in a value that is restored, ends here,
         with the outcome of that cell."""
-        if self._forked:
+        if not self._output.is_here[0]:
+            if not self._output.forked:
+                self.on_fork_in_child()  # a library forked, and Python was not told
             ended = [outcome] + [one.outcome for one in self._background.values()]
             end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))
         self._thread.take_back()
@@ -386,15 +388,10 @@ class Kernel:
 
     def on_fork_in_child(self):
         """The child of a fork in a cell keeps nothing of the kernel's."""
-        self._forked = True
         self._interrupts.forked = True
         self._output.become_forked_child()
         self._jobs.become_forked_child()
         self._link.abandon()
         self._thread.abandon()
         self._runner.awaiting.become_forked_child()
-        for fd in self._output.pipe_fds() + [self._descriptors.directory_fd]:
-            try:
-                os.close(fd)
-            except OSError:
-                pass
+        self._descriptors.abandon(self._output.pipe_fds())

@@ -46,7 +46,7 @@ class Output:
     def __init__(self, journal, readers, notify, on_parted):
         """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
-        self._is_here = system.mark_process()  # [0] is 0 in the child of a fork: it may print before `become_forked_child` is called
+        self.is_here = system.mark_process()  # [0] is 0 in the child of a fork: it may print before `become_forked_child` is called
         self._journal = journal
         self._append, self._extend = journal.append, journal.extend
         self._run = None  # the HeadTail of which the newest text is in the newest record of the journal
@@ -106,7 +106,7 @@ class Output:
             data = _encode(text)
         except UnicodeEncodeError:
             data = _encode(text, 'utf-8', 'backslashreplace')
-        if not self._is_here[0]:
+        if not self.is_here[0]:
             return _write_all(stream, data)
         lock = self._lock
         if lock._is_owned() or (self._waiters and get_ident() in self._waiters):
@@ -129,7 +129,7 @@ class Output:
 
     def write_bytes(self, stream, data):
         """Bytes from a Python stream's buffer, cleaned like a pipe's."""
-        if not self._is_here[0]:
+        if not self.is_here[0]:
             return _write_all(stream, data)
         if self._lock._is_owned() or get_ident() in self._waiters:
             return self._put_off(stream, data.decode('utf-8', 'replace').encode())
@@ -383,7 +383,7 @@ class Output:
                 return
 
     def become_forked_child(self):
-        self._is_here = b'\0'
+        self.is_here = b'\0'
         self._lock = RLock()
         self._waiters = set()
         self.forked = True
