@@ -181,12 +181,12 @@ class OutputTest(unittest.TestCase):
     def setUp(self):
         self.data = memory(limits.JOURNAL_SIZE)
         self.output = output.Output(journal.Journal(self.data), {}, lambda: None, lambda _parted: None)
-        self.output.begin('c', 1000)
+        self.cell = self.output.begin('c', 1000)
 
     def test_characters_split_between_reads_are_joined_and_bad_ones_replaced(self):
         for piece in (b'\xe2', b'\x82', b'\xac', b'\xff', b'a\xc3'):
             self.output.write_bytes(output.STDOUT, piece)
-        done = self.output.finish()
+        done = self.output.finish(self.cell)
         self.assertEqual(done['stdout']['head'], '\u20ac\ufffda\ufffd')
         self.assertEqual(done['output_bytes'], len('\u20ac\ufffda\ufffd'.encode()))
 
@@ -225,7 +225,7 @@ class OutputTest(unittest.TestCase):
         self.output.write(output.STDOUT, 'x' * 999)
         self.output.write(output.STDOUT, '\u20ac' * 10)
         self.output.write(output.STDOUT, 'y' * 10)
-        self.assertEqual(self.output.finish()['output_bytes'], 1039)
+        self.assertEqual(self.output.finish(self.cell)['output_bytes'], 1039)
         self.assertEqual(sum(len(c.text) for c in journal.read(self.data)), 999)
 
     def test_what_is_only_counted_wakes_nobody(self):
@@ -241,7 +241,7 @@ class OutputTest(unittest.TestCase):
 
     def test_lone_surrogates_are_escaped(self):
         self.output.write(output.STDOUT, '\ud800')
-        self.assertEqual(self.output.finish()['stdout']['head'], '\\ud800')
+        self.assertEqual(self.output.finish(self.cell)['stdout']['head'], '\\ud800')
 
 
 if __name__ == '__main__':

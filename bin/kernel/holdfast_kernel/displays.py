@@ -65,7 +65,7 @@ class Displays:
         if type(metadata) is dict:
             more = {**more, **metadata}
         # Not in the midst of another one: a signal handler may come there.
-        if execution is not None and not self._output.forked and not self._lock._is_owned():
+        if execution is not None and not self._interrupts.forked and not self._lock._is_owned():
             with self._lock:
                 if not execution.is_done and execution.display_count < limits.DISPLAYS:
                     self._queue({'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,

@@ -47,7 +47,7 @@ class Interrupts:
         self.pending = None  # the Execution whose signal met kernel code
         self._raised = None  # what a cell's own handler raised in kernel code, until that returns to the cell
         self.on_unraised = None  # called with it if there is no cell (any more) to which that could return
-        self.forked = False
+        self.forked = False  # this process is the child of a fork in a cell: its kernel is the parent
 
     def install(self):
         """Makes SIGINT ours, again before each cell: one may have taken its handler, also behind Python's back, or blocked it."""

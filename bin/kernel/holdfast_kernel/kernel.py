@@ -1,7 +1,7 @@
 """A kernel: runs cells one after the other in the main thread and serves its link meanwhile.
 
 Collaborators: Link (frames), Output (what cells write), Runner (code), Interrupts (SIGINT), LinkThread (who owns the link), Spool.
-Everything here but `on_fork_in_child` and `_notify_output` is called by the owner of the link only.
+Everything here but `on_fork_in_child` and `notify_output` is called by the owner of the link only.
 """
 
 import os
@@ -180,7 +180,7 @@ class Kernel:
         """The main thread is the owner of the link again. A child of a fork in a cell, or in a value that is restored, ends here,
         with the outcome of that cell."""
         if not self._output.is_here[0]:
-            if not self._output.forked:
+            if not self._interrupts.forked:
                 self.on_fork_in_child()  # a library forked, and Python was not told
             ended = [outcome] + [one.outcome for one in self._background.values()]
             end_forked_child(next((one for one in ended if one is not None), Outcome('ok')))

@@ -213,7 +213,7 @@ class Link:
         """One connection: while more wait, the poller says so again."""
         try:
             fd, _address = self._listener._accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+        except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError as error:
             self._owner.on_accept_failed(error)

@@ -46,7 +46,8 @@ class Output:
     def __init__(self, journal, readers, notify, on_parted):
         """`readers`: {stream: non-blocking read end}; `notify()` tells the link thread that there is something to pull;
         `on_parted({stream: read end})` hears which pipes the next cell has, if others than before."""
-        self.is_here = system.mark_process()  # [0] is 0 in the child of a fork: it may print before `become_forked_child` is called
+        # [0] is 0 in the child of a fork, also before `become_forked_child`: text goes straight to descriptors 1 and 2.
+        self.is_here = system.mark_process()
         self._journal = journal
         self._append, self._extend = journal.append, journal.extend
         self._run = None  # the HeadTail of which the newest text is in the newest record of the journal
@@ -70,7 +71,6 @@ class Output:
         self._room.acquire()
         self.is_flooded = False  # the last look at the pipes took much from one: there will be more at once
         self.is_attached = False  # set by the link's owner
-        self.forked = False  # in a child of a cell's fork: text goes straight to descriptors 1 and 2
 
     def begin(self, cell, limit):
         """From now on output belongs to this cell, save that of labelled tasks and threads of others; what is counted of it."""
@@ -203,13 +203,12 @@ class Output:
             self._read_pipes(self._poll(0), True)
             return cell.size
 
-    def finish(self, cell=None):
-        """The end of a cell, or of the present one: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
+    def finish(self, cell):
+        """The end of a cell: the rest of the pipes, and of split characters. {stdout, stderr, output_bytes} for its `done`."""
         with self._lock:
             self._read_pipes(self._poll(0), False)
             if self._late:
                 self._put_late(False)
-            cell = cell or self._cell
             self._is_quick = cell is self._cell and monotonic() - self._began < limits.SPAWN
             for fd in self._pipes.ready_of(cell):
                 self._read_pipe(fd, False)
@@ -386,7 +385,6 @@ class Output:
         self.is_here = b'\0'
         self._lock = RLock()
         self._waiters = set()
-        self.forked = True
 
 
 def _write_all(fd, data):
@@ -394,7 +392,5 @@ def _write_all(fd, data):
     while data:
         try:
             data = data[write(fd, data):]
-        except InterruptedError:
-            continue
         except BlockingIOError:
             select.select([], [fd], [], 1.0)
