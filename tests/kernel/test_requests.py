@@ -81,7 +81,8 @@ class OnceTest(unittest.TestCase):
             self.ask('w-%d' % number, 'between')
 
         self.assertEqual((self.sent.pop()['error']['kind'], self.served, self.sent), ('busy', [], []))
-        self.requests.run(self.requests.waiting.popleft())
+        request = self.requests.waiting.popleft()
+        self.requests.finish(request, *self.requests.outcome(request))
         self.assertEqual(self.sent, [{'type': 'answer', 'id': 'w-0', 'n': 1}])
 
     def test_a_refusal_names_its_kind(self):

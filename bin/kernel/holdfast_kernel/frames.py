@@ -6,12 +6,7 @@ Pure: bytes in, frames out. Refuses to produce a frame over MAX_PAYLOAD and neve
 import json
 import struct
 from collections import namedtuple
-from json.encoder import encode_basestring
-
-try:
-    from json.encoder import c_make_encoder
-except ImportError:
-    c_make_encoder = None
+from json.encoder import c_make_encoder, encode_basestring  # the first is None where CPython was built without it
 
 from . import limits
 

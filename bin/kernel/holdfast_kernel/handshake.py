@@ -12,8 +12,8 @@ class Identity:
 
     __slots__ = ('pid', 'start_time', 'boot_id', 'pid_namespace')
 
-    def __init__(self, pid=None):
-        self.pid = os.getpid() if pid is None else pid
+    def __init__(self):
+        self.pid = os.getpid()
         self.start_time = start_time(self.pid)
         self.boot_id = boot_id()
         self.pid_namespace = os.stat('/proc/self/ns/pid').st_ino
@@ -53,16 +53,15 @@ def _whole(message, field):
 
 
 class Attach:
-    """A checked attach."""
+    """What an attach with the right token says, each field of its kind."""
 
-    __slots__ = ('kernel', 'token', 'home', 'protocol', 'incarnation', 'ack', 'grace')
+    __slots__ = ('kernel', 'home', 'protocol', 'incarnation', 'ack', 'grace')
 
     def __init__(self, message):
-        for field in ('kernel', 'token', 'home'):
+        for field in ('kernel', 'home'):
             if type(message.get(field)) is not str:
                 raise Refusal('bad_attach', 'attach: %s is no text' % field)
         self.kernel = message['kernel']
-        self.token = message['token']
         self.home = message['home']
         self.protocol = _whole(message, 'protocol')
         self.incarnation = _whole(message, 'incarnation')

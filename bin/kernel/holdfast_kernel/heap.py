@@ -28,7 +28,7 @@ def fill_holes():
 
 
 def _fill_malloc(size):
-    """Takes blocks until three of them lie side by side: they come from the heap's end, or from a hole worth keeping."""
+    """Takes blocks until five of them lie side by side: they come from the heap's end, or from a hole worth keeping."""
     adjacent = 0
     previous = 0
     malloc = _libc.malloc

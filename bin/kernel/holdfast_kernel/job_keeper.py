@@ -88,7 +88,7 @@ class JobKeeper:
                 break
             job_streams.close_all(record)
             if record.announce_at is not None:
-                self._announce(record)  # nobody looks at it any more
+                self._on_due(record)  # nobody looks at it any more
             self._records.remove(record)
         return not self._is_full()
 
@@ -187,7 +187,7 @@ class JobKeeper:
             if record.state == ENDED:
                 self._drain(record, now)
             if record.announce_at is not None and now >= record.announce_at:
-                self._announce(record)
+                self._on_due(record)
             until = min(until, record.next_due(now + limits.JOB_TICK))
         self._let_go([record for record in self._records if record.state == GONE])
         lingering = [record for record in self._records if record.has_finished and record.state != GONE]
@@ -234,10 +234,6 @@ class JobKeeper:
         record.duration = record.ended_at - record.began
         self._look_due = now
         self._on_finished(record)
-
-    def _announce(self, record):
-        record.announce_at = None
-        self._on_due(record)
 
     def _look_at_groups(self, records):
         """Those whose group is empty are gone."""

@@ -17,7 +17,7 @@ class Feed:
     __slots__ = ('fd', 'pieces', 'size', 'source', 'is_complete')
 
     def __init__(self, fd, data, source):
-        self.fd = fd  # write end; None once it is closed
+        self.fd = fd  # write end
         self.pieces = deque([memoryview(data)] if data else [])
         self.size = len(data)  # bytes in pieces
         self.source = source  # the Record whose standard output goes here, until that has ended; or None

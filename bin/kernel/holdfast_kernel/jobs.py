@@ -24,12 +24,11 @@ def _milliseconds():
 
 class Jobs:
     def __init__(self, kernel, files, current_cell, leave_kernel, log):
-        """`files`: open_file(name, flags), remove_file(name) in the run directory; `current_cell()`: the id of the cell whose code calls."""
+        """`files`: the Descriptors, for files in the run directory; `current_cell()`: the id of the cell whose code calls."""
         self._kernel = kernel
         self._files = files
         self._current_cell = current_cell
         self.leave_kernel = leave_kernel  # called before what a cell called returns to it
-        self._log = log
         self.lock = RLock()  # guards all records; a thread that holds it may run a finalizer of a cell, which may come here
         self._keeper = JobKeeper(self.lock, self._on_finished, self._announce, log)
         self._records = OrderedDict()  # id -> Record: the live ones, and the last KEPT_JOBS finished ones

@@ -53,20 +53,12 @@ class Journal:
         self.dropped = 0  # bytes of text that were overwritten before a frame was made of them
         memory[0:8] = MAGIC
 
-    @property
-    def sent(self):
-        return self._sent
-
     def has_unsent(self):
         return self._sent < self._head
 
     def unsent_room(self):
         """Bytes of records that can be appended without overwriting what no frame was made of."""
         return self.ring - (self._head - self._sent)
-
-    @staticmethod
-    def record_size(cell, text_size):
-        return _RECORD_SIZE + len(cell) + text_size
 
     def append(self, stream, cell, offset, text, counted=(0, 0, 0), spare_unsent=False):
         """Adds one record, open, overwriting the oldest; its text is at most JOURNAL_RECORD bytes.

@@ -11,7 +11,7 @@ from . import frames, limits, processes, relay_process
 from .relay import run_directory
 
 
-def signal(head, home, _rest):
+def signal(head, _home, _rest):
     """`state`: gone, or sent and not gone yet, or unknown."""
     held = relay_process.hold(head['process'])
     if isinstance(held, str):

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 
-from . import frames, handshake, limits, sockets, window
+from . import frames, handshake, limits, sockets
 from .relay import run_directory
 
 
@@ -119,7 +119,8 @@ class _Nursery:
         self._connection = None
         self._decoder = frames.Decoder()
         self._frames = []
-        self._window = window.Window()
+        self._seq = 0  # of the last frame that it took
+        self._received = 0  # of the last one that came from it
         self.python = None
 
     def attach(self):

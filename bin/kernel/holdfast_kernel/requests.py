@@ -1,7 +1,7 @@
 """The daemon's requests: which handler serves which, when, and that an id is served once.
 
-Collaborators: handlers, registered by kernel_main; Kernel, which runs on the main thread what is `waiting`. Called by the owner of the
-link only. Refuses what it does not know, what is malformed and what must wait for a cell, always with an answer: a request never
+Collaborators: handlers, registered by serving.py and Jobs; Kernel, which runs on the main thread what is `waiting`. Called by the owner
+of the link only. Refuses what it does not know, what is malformed and what must wait for a cell, always with an answer: a request never
 breaks the link.
 """
 
@@ -69,7 +69,7 @@ class Requests:
         request = Request(request_id, message, handler)
         if not between_cells:
             self._open.add(request_id)
-            self.run(request)
+            self.finish(request, *self.outcome(request))
         elif is_busy:
             self.refuse(request_id, 'busy', 'cannot do %s: a cell runs or waits; ask again when it is done' % what)
         elif len(self.waiting) >= limits.REQUESTS_WAITING:
@@ -78,12 +78,8 @@ class Requests:
             self._open.add(request_id)
             self.waiting.append(request)
 
-    def run(self, request):
-        """Runs the handler and answers, unless the handler will."""
-        self.finish(request, *self.outcome(request))
-
     def finish(self, request, fields, refusal):
-        """Answers with what `outcome` gave."""
+        """Answers with what `outcome` gave, unless the handler will."""
         if refusal is not None:
             self.refuse(request.id, *refusal)
         elif fields is not LATER:

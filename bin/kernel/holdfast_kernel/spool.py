@@ -7,7 +7,7 @@ import os
 import struct
 import zlib
 
-from . import frames, limits
+from . import frames
 
 MAGIC = b'HFSPOOL1'
 _HEADER = 64
