@@ -75,10 +75,11 @@ class Handle:
         self.pid = pid
         self.fd = system.pidfd_open(pid)
 
-    def is_dead(self):
+    def is_dead(self, patience=0.0):
+        """Whether it has ended, or does within that many seconds."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
+        return bool(poll.poll(int(patience * 1000)))
 
     def kill(self, number=signal.SIGKILL):
         """False if it is dead."""

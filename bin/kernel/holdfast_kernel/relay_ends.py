@@ -17,7 +17,7 @@ def signal(head, _home, _rest):
     if isinstance(held, str):
         return {'type': 'signalled', 'state': held}, b''
     there = held.kill(head['signal'])
-    gone = not there or relay_process.ended_within(held, limits.RELAY_DEATH if head['signal'] == signals.SIGKILL else 0.0)
+    gone = not there or held.is_dead(limits.RELAY_DEATH if head['signal'] == signals.SIGKILL else 0.0)
     held.close()
     return {'type': 'signalled', 'state': 'gone' if gone else 'sent'}, b''
 
@@ -44,7 +44,7 @@ def remove(head, home, _rest):
         held = relay_process.hold(head['process'])
         if not isinstance(held, str):
             held.kill()
-            held = 'gone' if relay_process.ended_within(held, limits.RELAY_DEATH) else 'alive'
+            held = 'gone' if held.is_dead(limits.RELAY_DEATH) else 'alive'
         if held != 'gone':
             return {'type': 'failed', 'message': 'kernel %s is not known to be gone' % head['kernel']}, b''
     shutil.rmtree(run_directory(home, head), ignore_errors=True)
@@ -104,7 +104,7 @@ def _end_leftovers(kernel):
             handle.kill(number)
         until = time.monotonic() + limits.TERM_SECONDS
         for handle in held:
-            relay_process.ended_within(handle, max(0.0, until - time.monotonic()))
+            handle.is_dead(max(0.0, until - time.monotonic()))
     for handle in held:
         handle.close()
     return len(held)

@@ -1,7 +1,6 @@
 """Whether a recorded process is still there, as a relay sees it: gone is said on proof only."""
 
 import os
-import select
 
 from . import handshake, processes
 
@@ -27,17 +26,11 @@ def hold(recorded):
     return 'gone'
 
 
-def ended_within(handle, seconds):
-    poll = select.poll()
-    poll.register(handle.fd, select.POLLIN)
-    return bool(poll.poll(int(seconds * 1000)))
-
-
 def state_of(recorded, seconds=0.0):
     """'gone', 'alive' or 'unknown'; one that lives has that long to end."""
     held = hold(recorded)
     if isinstance(held, str):
         return held
-    ended = ended_within(held, seconds)
+    is_dead = held.is_dead(seconds)
     held.close()
-    return 'gone' if ended else 'alive'
+    return 'gone' if is_dead else 'alive'
