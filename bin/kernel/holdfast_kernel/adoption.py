@@ -75,7 +75,7 @@ def child_of(message, connection, known):
         for name, number in (('stdout', 1), ('stderr', 2)):
             # Through /proc: opened for reading this is the other end of the pipe.
             readers.append((name, os.open('/proc/%d/fd/%d' % (pid, number), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)))
-        return spawning.Child(dict(message, mark=processes.descent_mark(message['kernel'])), pid, tuple(readers))
+        return spawning.Child(message, pid, tuple(readers))
     except OSError as error:
         for _name, fd in readers:
             os.close(fd)

@@ -71,7 +71,6 @@ def _spec_of(spec, message):
     if new['kernel'] == spec['kernel'] or os.access(new['directory'] + '/spool', os.F_OK):
         raise Refused('failed', 'cannot fork into kernel %s: it is there already' % new['kernel'])
     new['env'] = env
-    new['mark'] = processes.descent_mark(new['kernel'])
     return new
 
 

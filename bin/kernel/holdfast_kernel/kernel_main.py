@@ -10,7 +10,7 @@ import time
 import types
 
 from . import (adoption, by_value, cloning, failpoints, figures, handlers, handshake, host_tools, import_hooks, inspecting,
-               left_behind, limits, log, pipe_readers, preloading, serving, sockets, system, thread_labels, tracing, unawaited)
+               left_behind, limits, log, pipe_readers, preloading, processes, serving, sockets, system, thread_labels, tracing, unawaited)
 from .cells import Runner
 from .descriptors import Descriptors
 from .displays import Displays
@@ -62,7 +62,7 @@ def _place(error):
 def _become_kernel(spec, listener, pipes, own_log):
     os.setsid()  # a signal to the kernel's own group must reach neither the nursery nor another kernel
     _raise_oom_score()
-    system.mark_descent(spec['mark'])
+    system.mark_descent(processes.descent_mark(spec['kernel']))
     kernel, link = assemble(spec, listener, pipes, own_log, map_files(spec['directory']))
     os.register_at_fork(after_in_child=_on_fork_in_child)
     _present.append(kernel)
@@ -88,7 +88,7 @@ def _become_clone(became):
     spec = became.spec
     try:
         os.setsid()
-        system.mark_descent(spec['mark'])
+        system.mark_descent(processes.descent_mark(spec['kernel']))
         left_behind.disown()
         kept = [fd for fd in left_behind.open_descriptors() if fd != became.original.log_fd]
         pipes = {1: os.pipe(), 2: os.pipe()}

@@ -45,8 +45,12 @@ def descent_mark(kernel):
     return 1 << 60 | (zlib.crc32(name) << 28 ^ zlib.crc32(name[::-1]))
 
 
-def bears(pid, mark):
-    """Whether the process bears that number."""
+def is_marked(pid, kernel):
+    """Whether the process bears the number of that kernel, or its name in the environment."""
+    return _bears(pid, descent_mark(kernel)) or environment_has(pid, b'HOLDFAST_KERNEL=' + kernel.encode())
+
+
+def _bears(pid, mark):
     try:
         with open('/proc/%d/limits' % pid) as file:
             for line in file:

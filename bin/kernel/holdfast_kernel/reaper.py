@@ -32,7 +32,6 @@ class Ending:
         self.child = child
         self._live_pids = live_pids
         self._log = log
-        self._mark = ('HOLDFAST_KERNEL=' + child.kernel).encode()
         self._state = 'looking'
         self._until = now  # when the state's patience ends
         self._signalled = {}  # pid -> Handle
@@ -77,7 +76,7 @@ class Ending:
         stat = processes.stat(pid)
         if stat is None or stat[0] in 'ZX':
             return False
-        return stat[2] == self.child.pid or processes.bears(pid, self.child.mark) or processes.environment_has(pid, self._mark)
+        return stat[2] == self.child.pid or processes.is_marked(pid, self.child.kernel)
 
     def _survivors(self):
         return [handle for handle in self._signalled.values() if not handle.is_dead()]

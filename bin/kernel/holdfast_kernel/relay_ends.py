@@ -81,21 +81,15 @@ def _nursery_lives(head, home):
 
 def _end_leftovers(kernel):
     """Ends what bears the kernel's mark; how many there were."""
-    mark = processes.descent_mark(kernel)
-    entry = ('HOLDFAST_KERNEL=' + kernel).encode()
-
-    def belongs(pid):
-        return processes.bears(pid, mark) or processes.environment_has(pid, entry)
-
     held = []
     for name in os.listdir('/proc'):
-        if not name.isdigit() or int(name) == os.getpid() or not belongs(int(name)):
+        if not name.isdigit() or int(name) == os.getpid() or not processes.is_marked(int(name), kernel):
             continue
         try:
             handle = processes.Handle(int(name))
         except OSError:
             continue
-        if belongs(handle.pid):  # looked at again: now the pidfd holds what was looked at
+        if processes.is_marked(handle.pid, kernel):  # looked at again: now the pidfd holds what was looked at
             held.append(handle)
         else:
             handle.close()

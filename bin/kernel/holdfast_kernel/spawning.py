@@ -16,11 +16,10 @@ class SpawnFailed(Exception):
 class Child:
     """A kernel as its nursery sees it."""
 
-    __slots__ = ('kernel', 'mark', 'directory', 'pid', 'start_time', 'handle', 'grace', 'born', 'note', '_readers')
+    __slots__ = ('kernel', 'directory', 'pid', 'start_time', 'handle', 'grace', 'born', 'note', '_readers')
 
     def __init__(self, spec, pid, readers):
         self.kernel = spec['kernel']
-        self.mark = spec['mark']
         self.directory = spec['directory']
         self.pid = pid
         self.start_time = handshake.start_time(pid)
@@ -87,7 +86,6 @@ def check(message, program, nursery):
         raise SpawnFailed('spawn: tools are no names')
     spec['program'] = program
     spec['nursery'] = nursery  # its directory: a clone of the kernel asks it to be kept
-    spec['mark'] = processes.descent_mark(spec['kernel'])
     spec['failpoints'] = spec.get('failpoints') or ''
     try:
         failpoints.parse(spec['failpoints'])
