@@ -77,7 +77,7 @@ class DescentTest(NurseryTest):
 class LadderTest(unittest.TestCase):
     def test_a_process_that_is_gone_between_look_and_signal_does_not_stop_the_ladder(self):
         process = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)
-        kernel = types.SimpleNamespace(kernel='k-1', pid=os.getsid(0), mark=0, drain=lambda: [])
+        kernel = types.SimpleNamespace(kernel='k-1', pid=os.getsid(0), drain=lambda: [])
         ending = reaper.Ending(kernel, lambda: (), time.monotonic(), None)
         ending._signal([process.pid], signal.SIGCONT)
         self.assertEqual([entry['pid'] for entry in ending.ended], [process.pid])

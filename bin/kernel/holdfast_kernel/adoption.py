@@ -3,13 +3,11 @@
 The nursery believes it what its socket says of its pid, and that it is a child of its own by then: the process between the two has ended.
 """
 
-import _socket
 import os
-import struct
 
 from time import monotonic, sleep
 
-from . import frames, limits, processes, spawning
+from . import frames, limits, processes, sockets, spawning
 
 
 class NotAdopted(Exception):
@@ -36,14 +34,8 @@ def ask(spec, between):
 
 def exchange(spec, message, seconds):
     """The answer of this kernel's nursery to a first frame; OSError if there is none within that time."""
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    connection = sockets.connect(spec['nursery'], 'nursery.sock', seconds)
     try:
-        connection.settimeout(seconds)
-        fd = os.open(spec['nursery'], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            connection.connect('/proc/self/fd/%d/nursery.sock' % fd)
-        finally:
-            os.close(fd)
         connection.send(frames.encode(0, 0, frames.to_payload(message)))
         answer = frames.Decoder().feed(connection.recv(65536))
         return frames.from_payload(answer[0].payload) if answer else {'type': 'nothing'}
@@ -51,14 +43,9 @@ def exchange(spec, message, seconds):
         connection.close()
 
 
-def peer_of(connection):
-    """The pid of who connected."""
-    return struct.unpack('=iII', connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))[0]
-
-
 def child_of(message, connection, known):
     """The Child that an adopt is about; spawning.SpawnFailed if it is not kept. `known`: ids that live already."""
-    pid = peer_of(connection)
+    pid = sockets.peer_of(connection)[0]
     stat = processes.stat(pid)
     for field in ('kernel', 'directory'):
         if type(message.get(field)) is not str or '\0' in message[field]:

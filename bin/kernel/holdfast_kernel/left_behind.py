@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 
-from . import limits, processes, system
+from . import limits, processes, sockets, system
 
 _PACKAGE = __name__.rpartition('.')[0]
 
@@ -107,7 +107,7 @@ def _socket_text(fd, own_pids):
         except OSError:
             return 'socket at %.200s' % (one.getsockname() or 'no address',)
         if one.family == socket.AF_UNIX and not peer and not one.getsockname():
-            peer_pid = int.from_bytes(one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
+            peer_pid = sockets.peer_of(one)[0]
             return None if peer_pid in own_pids else 'socket to process %d' % peer_pid
         return 'socket to %.200s' % (peer,)
 

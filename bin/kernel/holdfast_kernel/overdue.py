@@ -5,12 +5,9 @@ knows: no daemon is attached to itself either; the kernel's spool says whether a
 a probe.
 """
 
-import _socket
-import os
-
 from time import monotonic
 
-from . import frames, limits, spool
+from . import frames, limits, sockets, spool
 
 _PROBE = frames.encode(0, 0, frames.to_payload({'type': 'attach', 'kernel': '', 'token': ''}))  # answered `refused`, changes nothing
 
@@ -68,24 +65,21 @@ class _Probe:
 
     def __init__(self, directory, now):
         self.until = now + limits.PROBE_SECONDS
-        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC | _socket.SOCK_NONBLOCK)
+        self._socket = None
         try:
-            fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                self._socket.connect('/proc/self/fd/%d/kernel.sock' % fd)
-                self._socket.send(_PROBE)
-            finally:
-                os.close(fd)
+            self._socket = sockets.connect(directory, 'kernel.sock', 0)
+            self._socket.send(_PROBE)
         except OSError:
             pass  # a full backlog: nobody accepts
 
     def is_answered(self):
         try:
-            return bool(self._socket.recv(1))
+            return self._socket is not None and bool(self._socket.recv(1))
         except OSError:
             return False
         finally:
             self.close()
 
     def close(self):
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()

@@ -6,7 +6,7 @@ it crashes is to be kept. Without a nursery all goes on.
 
 import os
 
-from . import adoption, limits, spawning
+from . import adoption, limits, sockets, spawning
 
 
 def tell(spec, readers, log):
@@ -23,7 +23,7 @@ def tell(spec, readers, log):
 def keep(message, connection, children):
     """Called by the nursery; spawning.SpawnFailed if it is not kept. `children`: kernel id -> Child."""
     child = children.get(message.get('kernel'))
-    if child is None or child.pid != adoption.peer_of(connection):
+    if child is None or child.pid != sockets.peer_of(connection)[0]:
         raise spawning.SpawnFailed('pipes: the peer is not kernel %.128s' % message.get('kernel'))
     opened = []
     try:

@@ -16,10 +16,7 @@ def listen(directory, name, replace=False):
     dirfd = None
     mask = os.umask(0o177)
     try:
-        path = '%s/%s' % (directory, name)
-        if len(os.fsencode(path)) > _SUN_PATH:
-            dirfd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            path = '/proc/self/fd/%d/%s' % (dirfd, name)
+        path, dirfd = _address(directory, name)
         try:
             listener.bind(path)
         except OSError as error:
@@ -38,15 +35,13 @@ def listen(directory, name, replace=False):
     return listener
 
 
-def connect(directory, name):
-    """A socket connected to directory/name; OSError if nobody listens there."""
+def connect(directory, name, timeout=None):
+    """A socket with that timeout, connected to directory/name; OSError if nobody listens there."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     dirfd = None
     try:
-        path = '%s/%s' % (directory, name)
-        if len(os.fsencode(path)) > _SUN_PATH:
-            dirfd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            path = '/proc/self/fd/%d/%s' % (dirfd, name)
+        connection.settimeout(timeout)
+        path, dirfd = _address(directory, name)
         connection.connect(path)
     except BaseException:
         connection.close()
@@ -55,6 +50,15 @@ def connect(directory, name):
         if dirfd is not None:
             os.close(dirfd)
     return connection
+
+
+def _address(directory, name):
+    """(path, None) of a socket; one that is too long goes by a descriptor of its directory, to be closed behind the use of it."""
+    path = '%s/%s' % (directory, name)
+    if len(os.fsencode(path)) <= _SUN_PATH:
+        return path, None
+    dirfd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return '/proc/self/fd/%d/%s' % (dirfd, name), dirfd
 
 
 def made_again(directory_fd, name):
@@ -71,10 +75,14 @@ def made_again(directory_fd, name):
     return None
 
 
+def peer_of(connection):
+    """(pid, user, group) of who connected."""
+    return struct.unpack('=iII', connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
+
+
 def peer_is_trusted(connection):
     """Whether the peer runs as this user or as root."""
     try:
-        raw = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        return peer_of(connection)[1] in (0, os.geteuid())
     except OSError:
         return False
-    return struct.unpack('=iII', raw)[1] in (0, os.geteuid())

@@ -13,7 +13,6 @@ import getpass
 import linecache
 import os
 import signal
-import socket
 import sys
 import time
 import types
@@ -137,9 +136,7 @@ def _rehearse(directory, cells):
         own_log = log.Log(log.open_log(run_directory, 'kernel.log'))
         memories = kernel_main.map_files(run_directory)
         kernel, link = _make_kernel(run_directory, own_log, memories, surroundings.descriptors)
-        daemon = socket.socket(socket.AF_UNIX)
-        daemon.settimeout(1)  # a rehearsal that goes wrong must not keep the nursery
-        _connect(daemon, run_directory)
+        daemon = sockets.connect(run_directory, 'kernel.sock', 1)  # one second: a rehearsal that goes wrong must not keep the nursery
         kernel.use_link(link)
         _play(kernel, daemon, cells)
     finally:
@@ -156,15 +153,6 @@ def _rehearse(directory, cells):
         for name in os.listdir(run_directory):
             os.unlink(os.path.join(run_directory, name))
         os.rmdir(run_directory)
-
-
-def _connect(daemon, directory):
-    """Through a name that is short enough for a socket's address."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        daemon.connect('/proc/self/fd/%d/kernel.sock' % fd)
-    finally:
-        os.close(fd)
 
 
 def _make_kernel(run_directory, own_log, memories, kept):
