@@ -41,6 +41,14 @@ class VariablesTest(NurseryTest):
         self.assertNotIn('error', answer)
         return {row['name']: row for row in answer['rows']}
 
+    def test_a_value_that_ends_its_process_by_a_real_time_signal_costs_itself_only(self):
+        self.kernel.run('import os\nclass Kills:\n    def __repr__(self): os.kill(os.getpid(), 40)\nkills, after = Kills(), 1')
+
+        rows = self.rows()
+
+        self.assertIn('SIG40', rows['kills']['preview'])
+        self.assertEqual(rows['after']['preview'], '1')
+
     def test_a_fresh_kernel_has_none(self):
         self.assertEqual(self.rows(), {})
 

@@ -7,7 +7,6 @@ child has nothing of the kernel's (Kernel.on_fork_in_child), no input and no out
 import gc
 import os
 import select
-import signal
 import struct
 
 from os import _exit, close, dup2, fork, getpid, pipe, read, waitpid, write  # bound here, as below: a cell may replace those of the module
@@ -134,7 +133,7 @@ def _cause(status):
     if status is None:
         return 'cause unknown'
     if os.WIFSIGNALED(status):
-        return signal.Signals(os.WTERMSIG(status)).name
+        return processes.signal_name(os.WTERMSIG(status))
     return 'exited %d' % os.WEXITSTATUS(status)
 
 

@@ -25,14 +25,7 @@ def look_at_leader(pid):
         return RUNNING, None
     if status.si_code == os.CLD_EXITED:
         return ENDED, (status.si_status, None)
-    return ENDED, (None, signal_name(status.si_status))
-
-
-def signal_name(number):
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return 'SIG%d' % number
+    return ENDED, (None, processes.signal_name(status.si_status))
 
 
 def is_pinned(pid):
@@ -93,7 +86,7 @@ def send(group, mark, number):
 
 
 def signal_number(name):
-    """Of a name that `signal_name` gave."""
+    """Of a name that `processes.signal_name` gave."""
     try:
         return int(signal.Signals[name])
     except KeyError:

@@ -61,6 +61,13 @@ def _bears(pid, mark):
     return False
 
 
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return 'SIG%d' % number  # a real-time signal
+
+
 def command(pid):
     try:
         with open('/proc/%d/cmdline' % pid, 'rb') as file:

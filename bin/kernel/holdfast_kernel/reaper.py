@@ -113,11 +113,7 @@ def cause_of(status):
     """{cause, exit_code, signal} of a waitid result."""
     if status.si_code == os.CLD_EXITED:
         return {'cause': 'exit', 'exit_code': status.si_status, 'signal': None}
-    try:
-        name = signal.Signals(status.si_status).name
-    except ValueError:
-        name = 'SIG%d' % status.si_status
-    return {'cause': 'signal', 'exit_code': None, 'signal': name}
+    return {'cause': 'signal', 'exit_code': None, 'signal': processes.signal_name(status.si_status)}
 
 
 def exit_record(ending, status, oom):
