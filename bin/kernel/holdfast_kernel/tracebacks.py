@@ -12,6 +12,7 @@ from sys import _current_frames
 
 from . import hints, limits, texts
 from .interrupts import door
+from .namespace import type_name
 
 _MAIN_THREAD = get_ident()  # imported there; a fork keeps the number
 _PROGRAM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -74,11 +75,10 @@ def describe(error, tb):
 # Not by name: a cell's exception may answer for its attributes as it likes, by raising for one.
 traceback_of = BaseException.__dict__['__traceback__'].__get__
 exit_code_of = SystemExit.__dict__['code'].__get__
-_name_of = type.__dict__['__name__'].__get__  # not the attribute: a metaclass may have one of its own
 
 
 def _type_name(error):
-    return _name_of(type(error))[:200]
+    return type_name(error)[:200]
 
 
 @door

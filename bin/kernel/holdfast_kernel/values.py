@@ -7,12 +7,12 @@ from collections import OrderedDict, defaultdict, deque
 
 from . import limits, texts
 from .interrupts import door
+from .namespace import type_name
 
 _BRACKETS = {list: ('[', ']'), tuple: ('(', ')'), set: ('{', '}'), frozenset: ('frozenset({', '})'), deque: ('deque([', '])')}
 _CONTAINERS = tuple(_BRACKETS)
 _DICTS = (dict, OrderedDict, defaultdict)
 _SHORT_INT = 10**18  # its repr needs no bounds
-_name_of = type.__dict__['__name__'].__get__  # not the attribute: a metaclass may have one of its own
 _PLAIN = (int, float, bool, complex, type(None))
 
 
@@ -109,7 +109,7 @@ class _Builder:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return '<%s object at %#x: its repr raised %s>' % (_name_of(type(value)), id(value), _name_of(type(error)))
+            return '<%s object at %#x: its repr raised %s>' % (type_name(value), id(value), type_name(error))
         if len(text) > limits.VALUE:
             half = limits.VALUE // 4
             text = '%s... [%d characters left out] ...%s' % (text[:3 * half - 64], len(text) - 4 * half + 64, text[-half:])
