@@ -39,7 +39,7 @@ EMPTY = {'head': '', 'tail': '', 'bytes': 0}  # of a stream that nothing was wri
 
 
 class HeadTail:
-    """The first 48 KiB and the last 16 KiB of a text that is only added to, and its exact size."""
+    """The first 48 KiB and the last 16 KiB of a text, valid UTF-8, that is only added to, and its exact size."""
 
     __slots__ = ('add', '_unsettled', '_size', '_head', '_rest')
 
@@ -76,20 +76,6 @@ class HeadTail:
         self.settle()
         if self._size <= _HEAD + _TAIL:
             return {'head': (self._head + self._rest).decode('utf-8', 'replace'), 'tail': '', 'bytes': self._size}
-        # A character that the cut splits is left out on both sides.
-        head = self._head[:_whole_end(self._head)]
-        tail = self._rest[-_TAIL:]
-        tail = tail[boundary_after(tail, 0):]
-        return {'head': head.decode('utf-8', 'replace'), 'tail': tail.decode('utf-8', 'replace'), 'bytes': self._size}
-
-
-def _whole_end(data):
-    """Where the last whole character of a prefix of valid UTF-8 ends."""
-    start = len(data) - 1
-    while start >= 0 and data[start] & 0xC0 == 0x80:
-        start -= 1
-    if start < 0:
-        return len(data)
-    lead = data[start]
-    size = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    return len(data) if start + size <= len(data) else start
+        # A character that the cut splits is left out on both sides; all else is valid.
+        head, tail = (data.decode('utf-8', 'ignore') for data in (self._head, self._rest[-_TAIL:]))
+        return {'head': head, 'tail': tail, 'bytes': self._size}
