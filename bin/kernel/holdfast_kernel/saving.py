@@ -72,8 +72,9 @@ class _Saving:
         self.items = names.users(namespace)  # the work on one more item ends the file
         self._named = {}  # id -> the first name of a value that others may refer to
         self._first_names = [name if _is_atom(value, namespace) else self._named.setdefault(id(value), name) for name, value in self.items]
-        self.at = 0  # behind the last whole record
-        self._crc = 0  # of all bytes before `at`
+        header = state_file.header()  # written with the last record
+        self.at = len(header)  # behind the last whole record
+        self._crc = zlib.crc32(header)  # of all bytes before `at`
         self._records = 0
         self._sources = set()  # names of saved sources in the file
         self._references = {}  # saved name -> names that it refers to
@@ -219,10 +220,8 @@ class _Saving:
                 sources.add(saved)
                 records.insert(0, ({'type': 'source', 'file': saved}, source.encode('utf-8', 'surrogatepass')))
         data = b''.join(state_file.record(meta, body) for meta, body in records)
-        start = state_file.header() if self.at == 0 else b''
-        if self.at + len(start) + len(data) > limits.SAVED_TOTAL:
+        if self.at + len(data) > limits.SAVED_TOTAL:
             raise Skip('the %d MiB of all values are used up' % (limits.SAVED_TOTAL >> 20))
-        data = start + data
         state_file.write_at(self._fd, data, self.at)
         return {'at': self.at + len(data), 'crc': zlib.crc32(data, self._crc), 'records': len(records), 'sources': sorted(sources),
                 'references': {name: sorted(others) for name, others in dict(references).items()}}
@@ -242,10 +241,9 @@ class _Saving:
         self._skip_dependents()
         end = {'type': 'end', 'records': self._records, 'crc': self._crc, 'skipped': self.skipped, 'python': sys.version.split()[0],
                'written_at': int(wall_clock() * 1000)}
-        if self.at == 0:
-            end['crc'] = zlib.crc32(state_file.header())
-        data = (state_file.header() if self.at == 0 else b'') + state_file.record(end)
+        data = state_file.record(end)
         state_file.write_at(self._fd, data, self.at)
+        state_file.write_at(self._fd, state_file.header(), 0)
         os.ftruncate(self._fd, self.at + len(data))
         os.fsync(self._fd)
         return {'at': self.at + len(data), 'skipped': self.skipped, 'is_whole': True}
