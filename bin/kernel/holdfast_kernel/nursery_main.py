@@ -38,12 +38,8 @@ def main(user_umask):
         os.close(reader)
         _serve(config, listener, writer)
     os.close(writer)
-    answer = b''
-    while True:
-        piece = os.read(reader, 4096)
-        if not piece:
-            break
-        answer += piece
+    with open(reader, 'rb') as pipe:
+        answer = pipe.read()
     if not answer:
         _fail('cannot start nursery: it was ended before it listened', ENDED_AT_ONCE)
     if answer != b'ok':

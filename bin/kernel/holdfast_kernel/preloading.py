@@ -37,13 +37,8 @@ def _tried(name):
     if pid == 0:
         _try(name, writer)
     os.close(writer)
-    report = b''
-    while True:
-        piece = os.read(reader, 4096)
-        if not piece:
-            break
-        report += piece
-    os.close(reader)
+    with open(reader, 'rb') as pipe:
+        report = pipe.read()
     status = os.waitpid(pid, 0)[1]
     return report or _FAILED + b'it ended the process with status %d' % status
 
