@@ -161,26 +161,24 @@ class Nursery:
             message = frames.from_payload(payload)
         except frames.BadFrame:
             return None
-        if message['type'] == 'pipes':
-            return self._keep_pipes(message, connection)
-        if message['type'] != 'adopt':
+        act = {'adopt': self._adopt, 'pipes': self._keep_pipes}.get(message['type'])
+        if act is None:
             return None
         try:
-            child = adoption.child_of(message, connection, self._children)
+            return act(message, connection)
         except spawning.SpawnFailed as error:
-            self._log.write('adopt-refused %s' % error)
+            self._log.write('%s-refused %s' % (message['type'], error))
             return {'type': 'refused', 'reason': 'bad_attach', 'message': str(error)}
+
+    def _adopt(self, message, connection):
+        child = adoption.child_of(message, connection, self._children)
         self._keep(child)
         self._log.write('kernel-adopted %s pid %d' % (child.kernel, child.pid))
         self._push({'type': 'spawned', 'kernel': child.kernel, 'pid': child.pid, 'start_time': child.start_time})
         return {'type': 'adopted', 'kernel': child.kernel, 'pid': child.pid}
 
     def _keep_pipes(self, message, connection):
-        try:
-            pipe_readers.keep(message, connection, self._children)
-        except spawning.SpawnFailed as error:
-            self._log.write('pipes-refused %s' % error)
-            return {'type': 'refused', 'reason': 'bad_attach', 'message': str(error)}
+        pipe_readers.keep(message, connection, self._children)
         return {'type': 'kept'}
 
     # Deaths.
