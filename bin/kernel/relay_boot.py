@@ -12,12 +12,15 @@ import sys
 _HEADER = struct.Struct('>IQQ')  # as in frames.py
 
 
-def _reply(head, answer):
+def _reply(head, body):
     """The line tells the answer from whatever a login shell or a wrapper prints around it, and a whole one from one cut short."""
-    payload = json.dumps(answer).encode()
-    body = _HEADER.pack(len(payload), 0, 0) + payload
     sys.stdout.buffer.write(b'\nholdfast-relay %s %d\n%s' % (head['nonce'].encode(), len(body), body))
     sys.stdout.buffer.flush()
+
+
+def _frame(answer):
+    payload = json.dumps(answer).encode()
+    return _HEADER.pack(len(payload), 0, 0) + payload
 
 
 def _private_directory(path):
@@ -61,15 +64,16 @@ def main():
         program = os.path.join(root, 'program', head['program'])
         if head['operation'] == 'stage':
             _stage(root, head['program'], head['files'])
-            _reply(head, {'type': 'staged'})
+            body = _frame({'type': 'staged'})
         elif not os.path.isdir(program):
-            _reply(head, {'type': 'missing'})
+            body = _frame({'type': 'missing'})
         else:
             sys.path.insert(0, program)
             from holdfast_kernel import relay
-            relay.serve(head, root, data[_HEADER.size + length:])
+            body = relay.serve(head, root, data[_HEADER.size + length:])
     except Exception as error:
-        _reply(head, {'type': 'failed', 'message': '%s: %s' % (type(error).__name__, error)})
+        body = _frame({'type': 'failed', 'message': '%s: %s' % (type(error).__name__, error)})
+    _reply(head, body)
 
 
 main()

@@ -4,21 +4,14 @@ Called by relay_boot.py. `serve` finds the operation, which answers a head and t
 """
 
 import os
-import sys
 
 from . import frames
 
 
 def serve(head, root, rest):
-    """`root`: the absolute directory of all that is kept here. `rest`: the frames behind the head, as they came."""
-    home = os.path.join(root, head['home'])
-    answer, data = _operation(head['operation'])(head, home, rest)
-    payload = frames.to_payload(answer)
-    body = frames.encode(0, 0, payload) + data
-    out = sys.stdout.buffer
-    out.write(b'\nholdfast-relay %s %d\n' % (head['nonce'].encode(), len(body)))
-    out.write(body)
-    out.flush()
+    """The bytes of the answer. `root`: the absolute directory of all that is kept here. `rest`: the frames behind the head, as they came."""
+    answer, data = _operation(head['operation'])(head, os.path.join(root, head['home']), rest)
+    return frames.encode(0, 0, frames.to_payload(answer)) + data
 
 
 def _operation(name):
