@@ -82,18 +82,16 @@ class Displays:
         data, omitted = message['data'], message['omitted']
         sizes = {mime: len(text.encode('utf-8', 'backslashreplace')) for mime, text in data.items()}
         counted = {mime: rich.counted(mime, text, sizes[mime]) for mime, text in data.items()}
-        payload = None
-        while payload is None:
+        while True:
             if sum(sizes[mime] for mime in data) <= limits.DISPLAY:
                 payload = _payload(message)
                 if len(payload) <= limits.MAX_PAYLOAD:
                     break
-                payload = None
             largest = max(data, key=sizes.get)
             del data[largest]
             omitted.append({'mime': largest, 'bytes': counted[largest]})
-        nameplate = dict(message, data={}, metadata={}, omitted=omitted + [{'mime': mime, 'bytes': counted[mime]} for mime in data])
-        nameplate = frames.to_payload(nameplate)
+        left_out = omitted + [{'mime': mime, 'bytes': counted[mime]} for mime in data]
+        nameplate = frames.to_payload(dict(message, data={}, metadata={}, omitted=left_out))
         if self._queued_bytes - self._taken_bytes + len(payload) > limits.DISPLAYS_PENDING:
             payload = nameplate
         self._queued_bytes += len(payload)

@@ -7,8 +7,8 @@ import functools
 import inspect
 import linecache
 import re
-import types
 
+from . import definitions
 from .interrupts import CELL_PREFIX
 
 _CELL = re.compile(re.escape(CELL_PREFIX) + r'(?:(\d+)|restored [0-9a-f]{8})>$')  # by definitions.saved_name
@@ -31,11 +31,9 @@ def install():
 
 def _cell_of(its_class):
     """The name of the newest cell that can have defined the class, or None."""
-    for member in list(vars(its_class).values()):
-        member = getattr(member, '__func__', member)  # of a classmethod or staticmethod
-        if isinstance(member, types.FunctionType) and member.__code__.co_filename in linecache.cache:
-            if member.__qualname__ == '%s.%s' % (its_class.__qualname__, member.__name__):
-                return member.__code__.co_filename
+    filename = definitions.file_of_class(its_class)
+    if filename in linecache.cache:
+        return filename
     begins = re.compile(r'\s*class\s+%s\b' % re.escape(its_class.__name__))
     matches = [match for match in map(_CELL.match, list(linecache.cache)) if match]
     for _number, filename in sorted(((int(match.group(1) or 0), match.group()) for match in matches), reverse=True):
