@@ -95,6 +95,7 @@ THREAD_START = 5.0  # for a thread's first instruction
 LOWEST_RECURSION = 300  # below this the kernel's own code could fail
 
 REST = 64 * 1024  # kept of each output pipe of a dead kernel
+LOG = 1024 * 1024  # of one process; what comes later is not written
 LOG_READ = 65536  # the end of a kernel's log of which its tail is made
 LOG_TAIL = 4096
 TERM_SECONDS = 0.25  # between TERM and KILL for what a kernel left behind

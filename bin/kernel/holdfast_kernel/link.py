@@ -1,8 +1,8 @@
 """One served unix socket: accepts peers, lets one attach, carries frames both ways.
 
 Used by kernel and nursery alike. Collaborators: a poller (register, modify, unregister as select.poll has them) that the caller
-polls, a Window, a Handshake and an owner (on_message, on_bad_frame, on_attached, on_lost, on_acked, hello_state). Single-threaded:
-whoever polls calls it. Never blocks and refuses to buffer more than one batch of frames.
+polls, a Window, a Handshake and an owner (on_message, on_bad_frame, on_attached, on_lost, on_acked, on_accept_failed, hello_state).
+Single-threaded: whoever polls calls it. Waits in flush_for only, and refuses to buffer more than one batch of frames.
 """
 
 import select

@@ -3,7 +3,7 @@
 import os
 import time
 
-MAX_LOG = 1024 * 1024
+from . import limits
 
 
 class Log:
@@ -11,7 +11,7 @@ class Log:
 
     def __init__(self, fd):
         self.fd = fd
-        self._left = MAX_LOG  # bytes that may still be written
+        self._left = limits.LOG  # bytes that may still be written
 
     def write(self, line):
         """Never raises: a log that cannot be written must not stop what it speaks of."""

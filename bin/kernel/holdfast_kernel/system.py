@@ -1,6 +1,6 @@
-"""System calls that Python 3.8 does not offer, and the placing of the kernel's own descriptors.
+"""System calls that Python 3.8 does not offer, the limits of this process, and the placing of the kernel's own descriptors.
 
-Thin: each function is one call. Raises OSError as the os module does.
+Thin: knows of no other module but the limits. Raises OSError as the os module does.
 """
 
 import _socket
