@@ -13,7 +13,7 @@ import select
 from os import _exit, close, pipe, read, waitpid, write  # bound here, as below: a cell may replace those of the module
 from time import monotonic
 
-from . import forking, handshake, left_behind, limits, processes, system
+from . import forking, handshake, left_behind, limits, processes, spawning, system
 from .requests import Refused, Unwinding, text_field
 
 
@@ -60,8 +60,7 @@ def _spec_of(spec, message):
     new = dict(spec, kernel=text_field(message, 'kernel', 128), token=text_field(message, 'token'),
                directory=text_field(message, 'directory'), failpoints='', state=message.get('state'))
     env = message.get('env', {})
-    if type(env) is not dict or not all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
-                                        for name, value in env.items()):
+    if not spawning.is_environment(env):
         raise Refused('failed', 'fork: env is no table of texts')
     for field in ('directory', 'state'):
         if new[field] is not None and (type(new[field]) is not str or not os.path.isabs(new[field])):

@@ -74,9 +74,7 @@ def check(message, program, nursery):
     for field in _TIMES:
         if type(spec.get(field)) is not int or spec[field] < 0:
             raise SpawnFailed('spawn: %s is no whole number' % field)
-    env = spec.get('env')
-    if type(env) is not dict or not all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
-                                        for name, value in env.items()):
+    if not is_environment(spec.get('env')):
         raise SpawnFailed('spawn: env is no table of texts')
     state = spec.setdefault('state', None)
     if state is not None and (type(state) is not str or not os.path.isabs(state) or '\0' in state):
@@ -99,6 +97,12 @@ def check(message, program, nursery):
     if os.access(spec['directory'] + '/exit', os.F_OK):
         raise SpawnFailed('kernel %s has ended already' % spec['kernel'])
     return spec
+
+
+def is_environment(env):
+    """Whether it is a table of texts that can be variables."""
+    return type(env) is dict and all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
+                                     for name, value in env.items())
 
 
 def fork(spec, become):
