@@ -285,3 +285,25 @@ class NurseryTest(unittest.TestCase):
                 return PROGRAM.encode() in file.read()
         except OSError:
             return False
+
+
+class KernelTest(NurseryTest):
+    """A test with one kernel."""
+
+    spawning = {}  # what is not usual in its spawn
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.spawn(**self.spawning)
+
+    def run_ok(self, code, **options):
+        """The done of a cell that ends well."""
+        done = self.kernel.run(code, **options)
+        self.assertEqual(done['status'], 'ok', done)
+        return done
+
+    def value(self, code, **options):
+        return self.run_ok(code, **options)['value']
+
+    def interrupt(self, cell, reason='interrupt'):
+        self.kernel.connection.send({'type': 'interrupt', 'cell': cell, 'reason': reason})

@@ -4,21 +4,16 @@ import ast
 import os
 import signal
 
-from harness import Closed, NurseryTest
+from harness import Closed, KernelTest
 
 from holdfast_kernel import processes
 
 
-class JobTest(NurseryTest):
-    def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
-
+class JobTest(KernelTest):
     def value(self, code, **options):
-        """The value of a cell that ends well."""
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', (done['error'] or {}).get('traceback'))
-        return None if done['value'] is None else ast.literal_eval(done['value'])
+        """The value, itself, of a cell that ends well."""
+        text = super().value(code, **options)
+        return None if text is None else ast.literal_eval(text)
 
     def value_after_loss(self, code):
         """The same of a cell that takes the connection away: its daemon comes back."""

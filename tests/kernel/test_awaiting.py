@@ -3,24 +3,11 @@
 import time
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 
-class AwaitingTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn(interrupt_grace_ms=1500)
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
-
-    def value(self, code):
-        return self.run_ok(code)['value']
-
-    def interrupt(self, cell):
-        self.kernel.connection.send({'type': 'interrupt', 'cell': cell, 'reason': 'interrupt'})
+class AwaitingTest(KernelTest):
+    spawning = {'interrupt_grace_ms': 1500}
 
     def test_await_async_for_and_async_with_work_at_the_top_level(self):
         self.assertEqual(self.value('import asyncio\nawait asyncio.sleep(0.01, 5)'), '5')

@@ -3,25 +3,18 @@
 import time
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 
-class BackgroundTest(NurseryTest):
+class BackgroundTest(KernelTest):
+    spawning = {'interrupt_grace_ms': 1500}
+
     def setUp(self):
         super().setUp()
-        self.kernel = self.spawn(interrupt_grace_ms=1500)
         self.run_ok('import asyncio, time')
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
 
     def wait_for(self, kind, cell, **fields):
         return self.kernel.connection.wait_for(kind, cell=cell, **fields)
-
-    def interrupt(self, cell):
-        self.kernel.connection.send({'type': 'interrupt', 'cell': cell, 'reason': 'interrupt'})
 
     def in_background(self, code, after=30, **options):
         """The id of a cell that is in the background."""

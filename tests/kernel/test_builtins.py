@@ -3,7 +3,7 @@
 import builtins
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 REPLACE = """
 import importlib
@@ -17,10 +17,9 @@ LIBRARY = ('_signal', 'fcntl', 'json', 'os', 'resource', 'select', 'signal', 'so
 HOLD = "held = vars(__import__('builtins')); saved = dict(held); import sys; out = sys.stdout"
 
 
-class BuiltinsTest(NurseryTest):
+class BuiltinsTest(KernelTest):
     def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
+        super().setUp()
         self.assertEqual(self.kernel.run(HOLD)['status'], 'ok')
 
     def assert_cells_run(self, after):

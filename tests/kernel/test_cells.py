@@ -3,20 +3,11 @@
 import os
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 from holdfast_kernel import processes
 
 
-class CellTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
-
+class CellTest(KernelTest):
     def test_the_last_expression_is_the_value_and_names_stay(self):
         self.assertEqual(self.run_ok('x = 20\nx + 1')['value'], '21')
         self.assertEqual(self.run_ok('_ + x')['value'], '41')

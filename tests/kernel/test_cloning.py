@@ -7,14 +7,10 @@ import socket
 import time
 import unittest
 
-from harness import Connection, Kernel, NurseryTest
+from harness import Connection, Kernel, KernelTest
 
 
-class CloningTest(NurseryTest):
-    def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
-
+class CloningTest(KernelTest):
     def ask(self, name='k-2', of=None, **changes):
         directory = os.path.join(self.home, 'run', name)
         os.makedirs(directory, 0o700, exist_ok=True)

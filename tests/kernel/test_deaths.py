@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from harness import Connection, NurseryTest
+from harness import NurseryTest
 from holdfast_kernel import journal, spool
 
 

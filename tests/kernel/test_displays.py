@@ -4,7 +4,7 @@ import base64
 import os
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 RICH = '''
 class Rich:
@@ -37,16 +37,10 @@ class Figure:
 '''
 
 
-class DisplaysTest(NurseryTest):
+class DisplaysTest(KernelTest):
     def setUp(self):
         super().setUp()
-        self.kernel = self.spawn()
         self.run_ok(RICH)
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
 
     def displays(self, done):
         """Those of the cell, and that their number is in its done, and none comes after it."""

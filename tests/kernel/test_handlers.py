@@ -8,7 +8,7 @@ import sys
 import unittest
 from unittest import mock
 
-from harness import NurseryTest
+from harness import KernelTest, NurseryTest
 from holdfast_kernel import limits, link_thread
 
 TICKS = 'import signal, time\nticks = 0\ndef tick(*_):\n    global ticks\n    ticks += 1\n    {}\nsignal.signal(signal.SIGALRM, tick)\n'
@@ -34,12 +34,8 @@ while time.monotonic() < until:
 '''
 
 
-class PrintingTest(NurseryTest):
+class PrintingTest(KernelTest):
     """What prints in the midst of a print of the same thread: its text follows, and nothing waits for itself."""
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_a_handler_that_prints_while_its_cell_prints_loses_no_text(self):
         done = self.kernel.run(LOUD, timeout_ms=10000)
@@ -86,12 +82,8 @@ class PrintingTest(NurseryTest):
         self.assertIn('[3145728 bytes left out', done['stderr']['head'])
 
 
-class RaisingTest(NurseryTest):
+class RaisingTest(KernelTest):
     """A handler that raises ends its cell, or nothing."""
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_an_alarm_that_rings_between_cells_costs_nothing(self):
         self.kernel.run('kept = 41\n' + RAISING)
@@ -138,12 +130,8 @@ class InterruptHandlerTest(NurseryTest):
         self.assertEqual(kernel.run('kept + 1')['value'], '42')
 
 
-class LeftTracingTest(NurseryTest):
+class LeftTracingTest(KernelTest):
     """Trace and profile functions that outlive their cell."""
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_one_that_prints_goes_on_with_the_next_cell_and_not_between(self):
         for name in ('settrace', 'setprofile'):
@@ -205,12 +193,11 @@ class LeftTracingTest(NurseryTest):
         self.assertEqual(done['value'], 'True', done)
 
 
-class LostStepTest(NurseryTest):
+class LostStepTest(KernelTest):
     """What tells the event loop what comes next may be lost: a trace function raises there, or a cell has broken the loop."""
 
     def setUp(self):
         super().setUp()
-        self.kernel = self.spawn()
         self.kernel.run('import asyncio, sys\nkept = 41')
 
     def test_a_cell_whose_next_step_is_never_planned_ends_with_its_deadline_and_the_kernel_lives(self):
@@ -244,16 +231,12 @@ class LostStepTest(NurseryTest):
 
 
 @unittest.skipUnless(hasattr(sys, 'monitoring'), 'Python 3.12 has it first')
-class MonitoringTest(NurseryTest):
+class MonitoringTest(KernelTest):
     """Callbacks of sys.monitoring and functions for all threads meet every thread: not what the kernel does on any of them."""
 
     MONITOR = ('import sys\nkept = 41\nmonitoring = sys.monitoring\nmonitoring.use_tool_id(3, "mine")\n'
                'def watch(*_):\n    %s\nmonitoring.register_callback(3, monitoring.events.%s, watch)\n'
                'monitoring.set_events(3, monitoring.events.%s)\n')
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_a_callback_that_raises_is_an_error_of_the_cell_that_it_meets_and_is_taken_away(self):
         for event in ('PY_START', 'LINE', 'PY_RETURN', 'CALL'):
@@ -290,12 +273,8 @@ class MonitoringTest(NurseryTest):
             self.assertEqual(self.kernel.run('import time\ntime.sleep(0.02)\nkept + 1')['value'], '42', name)
 
 
-class AuditHookTest(NurseryTest):
+class AuditHookTest(KernelTest):
     """A hook can never be taken away: the kernel's own work is none of its business."""
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_one_that_forbids_everything_forbids_no_later_cell(self):
         self.kernel.run('import sys\ndef forbid(event, _): raise PermissionError(event)\nsys.addaudithook(forbid)')

@@ -6,17 +6,12 @@ import signal
 import time
 import unittest
 
-from harness import Closed, NurseryTest
+from harness import Closed, KernelTest
 from holdfast_kernel import spool
 
 
-class InterruptTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn(interrupt_grace_ms=600)
-
-    def interrupt(self, cell, reason='interrupt'):
-        self.kernel.connection.send({'type': 'interrupt', 'cell': cell, 'reason': reason})
+class InterruptTest(KernelTest):
+    spawning = {'interrupt_grace_ms': 600}
 
     def test_sleep_loops_children_and_repr_are_interrupted(self):
         for code in ('import time\ntime.sleep(60)', 'while True: pass', 'while True: print(1)',

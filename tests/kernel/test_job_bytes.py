@@ -5,7 +5,6 @@ import os
 import unittest
 
 from job_tests import JobTest
-from harness import ROOT  # noqa: F401  (puts the program on sys.path)
 from holdfast_kernel import job_kept, limits
 
 

@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 from holdfast_kernel import pipes
 
 GATES = 'import threading, time\ngates = [threading.Event() for _ in range(9)]\nseen = threading.Semaphore(0)'
@@ -31,16 +31,10 @@ class PipesTest(unittest.TestCase):
             os.close(fd)
 
 
-class LateOutputTest(NurseryTest):
+class LateOutputTest(KernelTest):
     def setUp(self):
         super().setUp()
-        self.kernel = self.spawn()
         self.run_ok(GATES)
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
 
     def text(self, cell, wanted):
         """The output of a cell once it ends with that."""

@@ -3,17 +3,13 @@
 import resource
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest, NurseryTest
 
 NO_DESCRIPTORS = 'import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (%d, %d))\n'
 HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-class DescriptorLimitTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
-
+class DescriptorLimitTest(KernelTest):
     def test_a_thread_that_ends_while_there_are_no_descriptors_ends_no_kernel(self):
         """Before Python 3.11 the C library loads a library when the first thread ends, and ends the process if it cannot."""
         done = self.kernel.run('import os, threading\n' + NO_DESCRIPTORS % (3, HARD) +

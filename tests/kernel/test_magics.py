@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest, NurseryTest
 from holdfast_kernel import magics
 
 
@@ -33,15 +33,10 @@ class ReplacementTest(unittest.TestCase):
             self.assertEqual(caught.exception.lineno, number)
 
 
-class ShellTest(NurseryTest):
+class ShellTest(KernelTest):
     def setUp(self):
-        super().setUp()
+        NurseryTest.setUp(self)
         self.kernel = self.spawn(env={'PATH': os.environ['PATH'], 'HOME': self.home, 'LANG': 'C.UTF-8', 'PIP_NO_INDEX': '1'})
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
 
     def test_a_command_writes_into_the_cell_in_order_and_leaves_its_code(self):
         done = self.run_ok('print("a")\n!echo b; echo c >&2; exit 3\nprint("d", _exit_code)')

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 DEFINITIONS = '''
 import math, multiprocessing, concurrent.futures
@@ -28,16 +28,13 @@ def move(p): return type(p)(p.x + 1, p.y)
 '''
 
 
-class ProcessTest(NurseryTest):
+class ProcessTest(KernelTest):
     def setUp(self):
         super().setUp()
-        self.kernel = self.spawn()
-        self.assertEqual(self.kernel.run(DEFINITIONS)['status'], 'ok')
+        self.run_ok(DEFINITIONS)
 
     def value(self, code):
-        done = self.kernel.run(code, timeout_ms=15000)
-        self.assertEqual(done['status'], 'ok', done)
-        return done['value']
+        return super().value(code, timeout_ms=15000)
 
     def test_a_spawn_pool_runs_functions_defined_in_cells(self):
         self.value('pool = multiprocessing.get_context("spawn").Pool(1)')

@@ -3,16 +3,12 @@
 import json
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 from holdfast_kernel import limits
 from holdfast_kernel.requests import LATER, Refused, Requests
 
 
-class RequestTest(NurseryTest):
-    def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
-
+class RequestTest(KernelTest):
     def test_an_unknown_request_is_answered_and_the_link_stays(self):
         for what in ('surprise', '', None, 7, ['x'], {'a': {}}):
             answer = self.kernel.ask(what)

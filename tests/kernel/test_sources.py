@@ -3,22 +3,10 @@
 import sys
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 
-class SourceTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
-
-    def run_ok(self, code, **options):
-        done = self.kernel.run(code, **options)
-        self.assertEqual(done['status'], 'ok', done)
-        return done
-
-    def value(self, code):
-        return self.run_ok(code)['value']
-
+class SourceTest(KernelTest):
     def test_a_byte_order_mark_and_any_line_ends_are_taken(self):
         self.assertEqual(self.value('\ufeff1 + 1'), '2')
         self.assertEqual(self.value('\ufeffx = 1\r\nif x:\r\n    y = 2\r\nx + y\r\n'), '3')
@@ -89,12 +77,8 @@ class SourceTest(NurseryTest):
         self.assertIn('1/0', self.kernel.run('1/0', timeout_ms=5000)['error']['traceback'])
 
 
-class ExceptionTest(NurseryTest):
+class ExceptionTest(KernelTest):
     """Whatever is raised, its cell has an error, and the next one runs."""
-
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn()
 
     def test_exotic_exceptions_are_errors_of_their_cell(self):
         for code, name in (
@@ -152,10 +136,8 @@ class ExceptionTest(NurseryTest):
             self.assertEqual(self.kernel.run('kept')['value'], '1')
 
 
-class ValueTest(NurseryTest):
-    def setUp(self):
-        super().setUp()
-        self.kernel = self.spawn(interrupt_grace_ms=1500)
+class ValueTest(KernelTest):
+    spawning = {'interrupt_grace_ms': 1500}
 
     def test_a_repr_that_fails_gives_a_text_that_says_so(self):
         for body, wanted in (('raise KeyError(1)', 'its repr raised KeyError'), ('return 5', 'its repr raised TypeError'), ('raise SystemExit(2)', 'its repr raised SystemExit'),

@@ -4,7 +4,7 @@ import os
 import time
 import unittest
 
-from harness import NurseryTest
+from harness import KernelTest
 
 EXOTIC = """import os, time, ctypes
 class Raises:
@@ -31,11 +31,7 @@ raises, hangs, kills, leaves, huge, changes, odd, after = Raises(), Hangs(), Kil
 """
 
 
-class VariablesTest(NurseryTest):
-    def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
-
+class VariablesTest(KernelTest):
     def rows(self):
         answer = self.kernel.ask('variables')
         self.assertNotIn('error', answer)
