@@ -4,21 +4,19 @@ import os
 import unittest
 import zlib
 
-from harness import NurseryTest
+from harness import KernelTest
 from holdfast_kernel import limits, state_file
 
 
-class SavingTest(NurseryTest):
+class SavingTest(KernelTest):
     def setUp(self):
-        NurseryTest.setUp(self)
-        self.kernel = self.spawn()
+        super().setUp()
         self.path = os.path.join(self.home, 'state')
         self.fresh = 1
 
     def save(self, code=None):
         if code is not None:
-            done = self.kernel.run(code)
-            self.assertEqual(done['status'], 'ok', done)
+            self.run_ok(code)
         answer = self.kernel.ask('snapshot', path=self.path)
         self.assertNotIn('error', answer)
         self.assertEqual(answer['bytes'], os.stat(self.path).st_size)
@@ -55,6 +53,25 @@ class SavingTest(NurseryTest):
         self.assertIn('return n * rate', kernel.run('import inspect\ninspect.getsource(price)')['value'])
         done = kernel.run('price(None, extra=["a"])')
         self.assertIn('return n * rate + extra[0]', done['error']['traceback'])
+
+    def test_a_class_is_saved_though_a_later_cell_that_names_it_could_not_be_compiled(self):
+        self.kernel.run('class A:\n    size = 1')
+        self.assertEqual(self.kernel.run('class A:\n    size =')['status'], 'error')
+
+        kernel = self.carry('a = A()')
+
+        self.assertEqual(kernel.run('a.size, type(a) is A')['value'], '(1, True)')
+
+    def test_what_cells_with_commands_define_comes_back_and_runs_them(self):
+        kernel = self.carry('import functools\nnames = !echo 1\nclass A:\n    size = 1\na = A()\n'
+                            '@functools.lru_cache(None)\ndef told(n):\n    out = !echo $((2 + 1))\n    return out')
+
+        self.assertEqual(kernel.run('a.size, names, told(1)')['value'], "(1, ['1'], ['3'])")
+
+    def test_lines_of_a_restored_source_are_those_of_the_compiler(self):
+        kernel = self.carry('text = """a\x0cb\u2028c"""\ndef fails():\n    return 1 / 0')
+
+        self.assertIn('    return 1 / 0\n', kernel.run('fails()')['error']['traceback'])
 
     def test_restored_classes_have_their_source_with_and_without_functions_of_their_own(self):
         kernel = self.carry('from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int = 3\nclass Line:\n    def get(self): return 1')

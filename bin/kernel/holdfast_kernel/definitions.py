@@ -5,13 +5,15 @@ A saved source is known under a name made of its content, so that cells of the k
 
 import abc
 import ast
+import io
 import linecache
 import types
 import zlib
 
+from . import magics
 from .interrupts import CELL_PREFIX, door
 
-_FLAGS = ast.PyCF_ONLY_AST | getattr(ast, 'PyCF_ALLOW_TOP_LEVEL_AWAIT', 0)
+_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _trees = {}  # source -> its tree; in a forked child or for one restore
 
@@ -33,7 +35,8 @@ def saved_name(source):
 
 
 def keep_source(filename, source):
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    lines = io.StringIO(source).readlines()  # not splitlines(): the compiler knows no other end of a line
+    linecache.cache[filename] = (len(source), None, lines, filename)
 
 
 def find(name, filename=None, line=None):
@@ -42,12 +45,11 @@ def find(name, filename=None, line=None):
     for one in files:
         try:
             source = source_of(one)
-        except NotFound:
+            node = _last(_tree(source, one), name, line) if name in source else None
+        except (NotFound, SyntaxError):  # a cell that could not be compiled is kept, too
             continue
-        if name in source:
-            node = _last(_tree(source, one), name, line)
-            if node is not None:
-                return one, _first_line(node)
+        if node is not None:
+            return one, _first_line(node)
     raise NotFound('its definition is in no source that is kept')
 
 
@@ -79,22 +81,13 @@ def _tree(source, filename):
         try:
             tree = compile(source, filename, 'exec', _FLAGS, True)
         except SyntaxError:
-            tree = compile(_without_magics(source), filename, 'exec', _FLAGS, True)
+            tree = compile(magics.replaced(source, filename), filename, 'exec', _FLAGS, True)
         _trees[source] = tree
     return tree
 
 
 def forget_trees():
     _trees.clear()
-
-
-def _without_magics(source):
-    lines = source.splitlines(True)
-    for number, line in enumerate(lines):
-        bare = line.lstrip()
-        if bare[:1] in ('!', '%'):
-            lines[number] = line[:len(line) - len(bare)] + 'pass\n'
-    return ''.join(lines)
 
 
 def _last(tree, name, line):
