@@ -55,20 +55,16 @@ class Window:
 
     def take_unsent(self, max_bytes=None):
         """The frames (seq, payload) to be sent next, in order, at least one if there is any; they count as sent from now on."""
+        taken = []
         if not self._unsent:
-            return []
-        start = len(self._unacked) - self._unsent
-        if start == 0 and max_bytes is None:
-            taken = list(self._unacked)
-        else:
-            taken = []
-            size = 0
-            for index in range(start, len(self._unacked)):
-                frame = self._unacked[index]
-                size += len(frame[1])
-                if taken and max_bytes is not None and size > max_bytes:
-                    break
-                taken.append(frame)
+            return taken
+        size = 0
+        for index in range(len(self._unacked) - self._unsent, len(self._unacked)):
+            frame = self._unacked[index]
+            size += len(frame[1])
+            if taken and max_bytes is not None and size > max_bytes:
+                break
+            taken.append(frame)
         self._unsent -= len(taken)
         return taken
 
