@@ -3,6 +3,9 @@
 import os
 import sys
 
+if sys.version_info < (3, 8):  # said before anything fails for it; this file is read by any python
+    sys.exit('it is Python %d.%d, wanted 3.8 or newer' % sys.version_info[:2])
+
 _umask = os.umask(0o077)  # bytecode caches land in the home, which is private; kernels get the user's back
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, _here)

@@ -97,6 +97,16 @@ class NurseryStartTest(DaemonCase):
         self.assertIn("exit code 7: no such encoding", caught.exception.message)
         self.assertEqual(len(list(marks.iterdir())), 1)
 
+    def test_one_that_is_too_old_is_told_by_its_version(self):
+        as_old = "import runpy, sys; sys.version_info = (3, 7, 9); sys.argv[:1] = []; runpy.run_path(sys.argv[0], run_name='__main__')"
+        python, _ = self.interpreter("old", f'exec {sys.executable} -c "{as_old}" "$@"')
+
+        with self.assertRaises(RpcError) as caught:
+            self.daemon.run("1", python=python)
+
+        self.assertEqual(caught.exception.code, 1007, caught.exception)
+        self.assertIn("exit code 1: it is Python 3.7, wanted 3.8 or newer; ", caught.exception.message)
+
     def test_one_that_hangs_is_at_capacity_after_the_admission_timeout_and_the_same_request_works_later(self):
         python, marks = self.interpreter("hanging", "mkfifo $marks/gate; read line <$marks/gate")
         effects = self.daemon.directory / "effects"
