@@ -91,6 +91,7 @@ struct parser {
   command taken();
   void finish_run();
   void check_text() const;
+  void check_session() const;
   parse_end help_of(std::string const& about);
 };
 
@@ -151,7 +152,7 @@ void parser::add_cell_commands() {
   c = add("display", "write what a cell has shown, in one of its types, to standard output", help::display_examples);
   add_scope(c, display.where);
   c->add_option("CELL", display.cell, "the cell's id")->type_name("")->required();
-  c->add_option("N", display.index, "its number in the cell, from 0")->type_name("")->check(whole_number(0, 1'000'000));
+  c->add_option("N", display.index, "its number in the cell, from 0 [0]")->type_name("")->check(whole_number(0, 1'000'000));
   c->add_option("--mime", display.mime, "the type; holdfast cell CELL names those that there are [text/plain]")->type_name("MIME");
 
   c = add("interrupt", "end the running cell of a session; a queued one, named, never starts", help::interrupt_examples);
@@ -265,6 +266,15 @@ void parser::check_text() const {
   }
 }
 
+/// Both are written into one field: with two names, one of them would be left out unseen.
+void parser::check_session() const {
+  auto const* command = app.get_subcommands().front();
+  auto const* by_place = command->get_option_no_throw("SESSION");
+  auto const* by_name = command->get_option_no_throw("--session");
+  if (by_place == nullptr || by_name == nullptr || by_place->count() == 0 || by_name->count() == 0) return;
+  throw CLI::ValidationError(command->get_name(), "takes SESSION or -s SESSION, not both");
+}
+
 command parser::taken() {
   auto const name = app.get_subcommands().front()->get_name();
   if (name == "run") {
@@ -322,6 +332,7 @@ std::variant<invocation, parse_end> parse(int argc, char const* const* argv) {
     line.app.parse(argc, argv);
     if (line.app.got_subcommand("help")) return line.help_of(line.help_about);
     line.check_text();
+    line.check_session();
     line.result.what = line.taken();
     return std::move(line.result);
   } catch (CLI::CallForHelp const&) {

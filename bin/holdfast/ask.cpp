@@ -31,11 +31,11 @@ int ask(settings const& here, std::string_view method, boost::json::object const
 }
 
 int ask_list(settings const& here, std::string_view method, boost::json::object const& params, std::string_view what,
-             std::vector<std::string> headings, make_row const& row) {
+             std::vector<std::string> headings, make_row const& row, std::string_view none) {
   return ask(here, method, params, [&](boost::json::object const& answer) -> int {
     auto const* items = array_in(answer, "items");
     if (!items || items->empty()) {
-      complain(fmt::format("no {}", what));
+      complain(none.empty() ? fmt::format("no {}", what) : std::string(none));
       return exit_ok;
     }
     table shown(std::move(headings));

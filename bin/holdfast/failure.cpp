@@ -38,8 +38,12 @@ int show_failure(error const& problem, bool json) {
 }
 
 error with_hint(error problem, boost::json::object const& params) {
-  auto const is_elsewhere = problem.code == error_code::not_found && field(params, "cell") && text(params, "session") == "default";
-  if (is_elsewhere) problem.message += "; if it ran elsewhere: -s SESSION";
+  // Of a cell that is there, a display or type may be missing.
+  auto const& message = problem.message;
+  auto const is_unknown =
+      problem.code == error_code::not_found && (message.starts_with("no cell ") || message.starts_with("no session "));
+  if (is_unknown && field(params, "cell") && text(params, "session") == "default")
+    problem.message += "; if it ran elsewhere: -s SESSION";
   return problem;
 }
 

@@ -62,7 +62,9 @@ int execute(settings const& here, fork_arguments const& given) {
 int execute(settings const& here, variables_arguments const& given) {
   boost::json::object params{{"limit", given.limit}};
   given.where.add_to(params);
-  return ask_list(here, "session.variables", params, "variables", variable_headings(), variable_row);
+  return ask_list(here, "session.variables", params, "variables", variable_headings(), variable_row,
+                  "no variables in a kernel of session " + one_line(given.where.session) +
+                      "; saved ones of a hibernated session are there again for its next cell");
 }
 
 }  // namespace holdfast::cli

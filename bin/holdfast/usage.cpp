@@ -80,7 +80,10 @@ std::string in_words(CLI::App const& app, CLI::ParseError const& problem) {
   if (dynamic_cast<CLI::ExtrasError const*>(&problem) != nullptr && !extra.empty())
     return describe_extra(*commands.front(), extra.front());
   std::string const text = problem.what();
-  if (dynamic_cast<CLI::ArgumentMismatch const*>(&problem) != nullptr) return text.substr(0, text.find(':')) + " needs a value";
+  if (dynamic_cast<CLI::ArgumentMismatch const*>(&problem) != nullptr) {
+    auto const is_repeated = text.find(": At Most ") != std::string::npos;
+    return text.substr(0, text.find(':')) + (is_repeated ? " stands more than once" : " needs a value");
+  }
   if (dynamic_cast<CLI::RequiredError const*>(&problem) != nullptr) return text.substr(0, text.find(' ')) + " is missing";
   return text;
 }

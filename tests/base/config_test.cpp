@@ -181,7 +181,7 @@ TEST_CASE("an unknown key is refused with file, line and key") {
   temporary_directory const home;
   write_file(home / "config.toml", "# comment\nkeep_cells = 6\nkeep_sells = 6\n");
 
-  CHECK(refusal(home) == (home / "config.toml").string() + ", line 3: unknown key keep_sells; remove it");
+  CHECK(refusal(home) == (home / "config.toml").string() + ", line 3: unknown key keep_sells; correct its name or remove it");
 }
 
 TEST_CASE("a key that is not built is unknown") {

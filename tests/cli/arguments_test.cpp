@@ -114,6 +114,9 @@ TEST_CASE("a usage error says what was found and what is wanted") {
            {{"events", "--since", "-1"},
             "--since: found '-1', wanted a whole number from 0 to 9007199254740991\nsee: holdfast events --help"},
            {{"run", "1", "-s"}, "--session needs a value\nsee: holdfast run --help"},
+           {{"reset", "-s", "a", "b"}, "reset: takes SESSION or -s SESSION, not both\nsee: holdfast reset --help"},
+           {{"run", "-s", "a", "-s", "b", "1"}, "--session stands more than once\nsee: holdfast run --help"},
+           {{"run", "-f", "a.py", "--file", "b.py"}, "--file stands more than once\nsee: holdfast run --help"},
            {{"wait"}, "CELL is missing\nsee: holdfast wait --help"},
        })
     CHECK(refused(words).text == "holdfast: " + text + "\n");

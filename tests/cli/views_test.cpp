@@ -97,6 +97,8 @@ TEST_CASE("a cell that is not in the default session may be in another one") {
   CHECK(with_hint(unknown, {{"session", "default"}, {"cell", "c-1"}}).message == "no cell c-1; if it ran elsewhere: -s SESSION");
   CHECK(with_hint(unknown, {{"session", "s1"}, {"cell", "c-1"}}).message == "no cell c-1");
   CHECK(with_hint(unknown, {{"session", "default"}}).message == "no cell c-1");
+  CHECK(with_hint({error_code::not_found, "no display 9", {}}, {{"session", "default"}, {"cell", "c-1"}}).message ==
+        "no display 9");
   CHECK(with_hint({error_code::cell_expired, "expired", {}}, {{"session", "default"}, {"cell", "c-1"}}).message == "expired");
 }
 

@@ -75,6 +75,27 @@ class PlaceTest(CommandCase):
         self.assertNotIn("daemon.log", done.stderr)
 
 
+class DisplayTest(CommandCase):
+    def test_a_display_that_is_missing_is_not_looked_for_in_another_session(self):
+        self.assert_exit(self.holdfast("run", "--cell", "c1", "display(1)"), 0)
+
+        for words in (("c1", "9"), ("c1", "0", "--mime", "image/png")):
+            done = self.holdfast("display", *words)
+            self.assert_exit(done, 4)
+            self.assertNotIn("ran elsewhere", done.stderr)
+
+
+class VariablesTest(CommandCase):
+    def test_a_hibernated_session_is_not_said_to_have_none(self):
+        self.assert_exit(self.holdfast("run", "x = 1"), 0)
+        self.assert_exit(self.holdfast("kernel", self.daemon.kernels()[0]["kernel"], "--stop"), 0)
+
+        done = self.holdfast("variables")
+
+        self.assert_exit(done, 0)
+        self.assertIn("saved ones of a hibernated session are there again for its next cell", done.stderr)
+
+
 class EncodingTest(CommandCase):
     """Text that cannot go into a request is refused before any is sent, and before a daemon is started for it."""
 
