@@ -15,6 +15,7 @@ enum exit_code : int {
   exit_refused = 4,     // the daemon refused: nothing ran
   exit_lost = 5,        // what became of the cell cannot be known
   exit_running = 6,     // the cell goes on; this command does not wait for it any longer
+  exit_output = 7,      // done, but standard output could not be written
   exit_timeout = 124,   // the cell's deadline
   exit_interrupted = 130,
 };

@@ -19,9 +19,10 @@ inline constexpr std::string_view exit_codes =
     "  1    the cell raised an exception\n"
     "  2    usage: the command line, or a parameter that the daemon does not take\n"
     "  3    no daemon answers (run, wait and logs start one; then: it could not be started)\n"
-    "  4    refused: nothing ran; the message says why and what to do\n"
+    "  4    refused: nothing ran; the message says why and what to do (doctor: something is wrong)\n"
     "  5    lost: what became of the cell cannot be known; it is never run again\n"
     "  6    still running: this command waits no longer, holdfast wait CELL does\n"
+    "  7    done, but not all output was written: standard output is closed, or on a full disk\n"
     "  124  the cell's deadline (--timeout)\n"
     "  130  interrupted\n"
     "  A cell that ends by SystemExit gives its own code.\n";

@@ -1,5 +1,6 @@
 #include "bin/holdfast/streams.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 namespace holdfast::cli {
 
 namespace {
+
+int first_problem = 0;  // of stdout, an errno
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -28,7 +31,19 @@ bool write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-bool write_out(std::string_view text) { return write_all(STDOUT_FILENO, text); }
+void hold_standard_streams() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)  // the lowest that is free, as those below it are taken
+      (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+bool write_out(std::string_view text) {
+  if (write_all(STDOUT_FILENO, text)) return true;
+  if (first_problem == 0) first_problem = errno;
+  return false;
+}
+
+int out_problem() { return first_problem == EPIPE ? 0 : first_problem; }
 
 void write_err(std::string_view text) { write_all(STDERR_FILENO, text); }
 

@@ -75,6 +75,62 @@ class PlaceTest(CommandCase):
         self.assertNotIn("daemon.log", done.stderr)
 
 
+class UnwrittenOutputTest(CommandCase):
+    code = "display('a display')\n1"
+
+    def setUp(self):
+        super().setUp()
+        self.assert_exit(self.holdfast("run", "--cell", "shown", self.code), 0)
+        self.assert_exit(self.holdfast("run", "--cell", "printed", "print('text')"), 0)
+
+    def test_an_answer_that_finds_no_room_is_told_and_has_a_code_of_its_own(self):
+        for words in (
+            ("kernels",),
+            ("--json", "cells"),
+            ("cell", "shown"),
+            ("display", "shown", "0"),
+            ("logs", "printed"),
+            ("run", "--cell", "shown", self.code),
+            ("run", "--help"),
+        ):
+            with self.subTest(words), open("/dev/full", "w") as full:
+                done = self.holdfast(*words, stdout=full)
+                self.assert_exit(done, 7)
+                self.assertEqual(done.stderr.splitlines()[-1], "holdfast: cannot write standard output: No space left on device")
+
+    def test_a_run_whose_output_finds_no_room_says_why_it_waits_no_longer(self):
+        with open("/dev/full", "w") as full:
+            done = self.holdfast("run", "import time\nprint(1)\ntime.sleep(0.5)", stdout=full)
+
+        self.assert_exit(done, 6)
+        self.assertIn("come back with: holdfast wait", done.stderr)
+        self.assertIn("cannot write standard output: No space left on device", done.stderr)
+
+    def test_what_a_closed_descriptor_would_have_shown_is_sent_to_no_daemon(self):
+        daemon = self.daemon.serving()
+        request = '{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'
+        for number, stream in ((1, "stdout"), (2, "stderr")):
+            self.assert_exit(self.holdfast("run", "--cell", stream, f"import sys\nprint({request!r}, file=sys.{stream})"), 0)
+            with self.subTest(stream):
+                done = self.holdfast("logs", stream, preexec_fn=lambda: os.close(number))
+
+                self.assert_exit(done, 7 if number == 1 else 0)
+                self.assertEqual(self.daemon.serving(), daemon)
+                self.assertIn("Bad file descriptor" if number == 1 else "", done.stderr)
+
+    def test_a_reader_that_has_gone_is_no_failure(self):
+        for words in (("kernels",), ("display", "shown", "0"), ("logs", "printed")):
+            with self.subTest(words):
+                reader, writer = os.pipe()
+                os.close(reader)
+                try:
+                    done = self.holdfast(*words, stdout=writer)
+                finally:
+                    os.close(writer)
+                self.assert_exit(done, 0)
+                self.assertEqual(done.stderr, "")
+
+
 class DisplayTest(CommandCase):
     def test_a_display_that_is_missing_is_not_looked_for_in_another_session(self):
         self.assert_exit(self.holdfast("run", "--cell", "c1", "display(1)"), 0)

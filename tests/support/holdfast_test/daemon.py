@@ -138,7 +138,7 @@ class Daemon:
             [binary(), *arguments],
             env=self.clean_environment(extra.pop("environment", None)),
             cwd=extra.pop("cwd", self.directory),
-            stdout=subprocess.PIPE,
+            stdout=extra.pop("stdout", subprocess.PIPE),
             stderr=subprocess.PIPE,
             text=True,
             **extra,
