@@ -21,7 +21,12 @@ std::string refused(std::string const& found, std::string const& wanted) { retur
 /// A word that no command takes.
 std::string describe_extra(CLI::App const& command, std::string const& word) {
   auto const name = command.get_name();
-  if (word.size() > 1 && word.front() == '-') return name + " has no option " + word;
+  if (word.size() > 1 && word.front() == '-') {
+    // One of its own is left over only where it stands before the command.
+    auto const option = word.substr(0, word.find('='));
+    if (command.get_option_no_throw(option) != nullptr) return option + " stands behind the command: holdfast " + name + " " + word;
+    return name + " has no option " + word;
+  }
   auto const advice = name == "run" ? "; the code is one argument: quote it" : "";
   return name + " takes no further argument: found '" + word + "'" + advice;
 }

@@ -104,6 +104,8 @@ TEST_CASE("a usage error says what was found and what is wanted") {
            {{"run", "x", "=", "1"},
             "run takes no further argument: found '='; the code is one argument: quote it\nsee: holdfast run --help"},
            {{"run", "-t", "5", "1"}, "run has no option -t\nsee: holdfast run --help"},
+           {{"-s", "a", "run", "1"}, "-s stands behind the command: holdfast run -s\nsee: holdfast run --help"},
+           {{"--session=a", "run", "1"}, "--session stands behind the command: holdfast run --session=a\nsee: holdfast run --help"},
            {{"status", "now"}, "status takes no further argument: found 'now'\nsee: holdfast status --help"},
            {{"run", "--timeout", "soon", "1"},
             "--timeout: found 'soon', wanted a number of seconds from 0 to 31536000\nsee: holdfast run --help"},
