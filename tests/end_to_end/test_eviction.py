@@ -1,5 +1,7 @@
 """Over max_kernels the kernel idle for longest is hibernated, never one that works; its session's next cell has its variables."""
 
+import os
+import signal
 import unittest
 
 from holdfast_test import processes
@@ -209,6 +211,51 @@ class CapTest(EvictionCase):
         results = [each.result() for each in pending]
         self.assertEqual([each["value"] for each in results], [repr("a" + "012345"[: n + 1]) for n in range(6)])
         self.assertEqual(len({each["kernel"]["id"] for each in results}), 1)
+
+
+class SlowDiskTest(EvictionCase):
+    """What comes while a saved namespace is on its way to the disk, its kernel still there."""
+
+    environment = {"HOLDFAST_MAX_KERNELS": "2", "HOLDFAST_FAILPOINTS": "storage.disk.before_commit=delay(500)"}
+
+    def until_recording(self):
+        """The row of kernel a, which goes."""
+        self.fill("a", "b", "c")
+        kernel = self.daemon.kernels(session="a")[0]
+        wait_until(lambda: any(not name.endswith((".part", ".done")) for name in self.state_files()), "the file to be whole")
+        self.assertEqual([each["kernel"] for each in self.daemon.kernels(session="a")], [kernel["kernel"]])
+        return kernel
+
+    def test_a_reset_or_a_close_wins(self):
+        for method, outcome in (("session.reset", "new"), ("session.close", None)):
+            with self.subTest(method):
+                kernel = self.until_recording()
+
+                self.daemon.call(method, session="a")
+
+                self.assertEqual(self.sessions().get("a"), outcome)
+                result = self.daemon.run("x", session="a")
+                self.assertEqual(result["error"]["name"], "NameError")
+                self.assertEqual([each for each in self.notice_kinds(result) if each in ("evicted", "restored", "state_lost")], [])
+                self.assertNotEqual(result["kernel"]["id"], kernel["kernel"])
+                self.daemon.call("owner.close")
+
+    def test_a_cell_waits_and_has_its_variables(self):
+        kernel = self.until_recording()
+
+        result = self.daemon.run("x", session="a")
+
+        self.assert_ok(result, "'a'")
+        self.assertTrue(result["kernel"]["restored"])
+        self.assertNotEqual(result["kernel"]["id"], kernel["kernel"])
+
+    def test_the_death_of_its_kernel_loses_nothing(self):
+        kernel = self.until_recording()
+
+        os.kill(kernel["pid"], signal.SIGKILL)
+
+        self.wait_state("a", "hibernated")
+        self.assert_has_its_own("a", "b", "c")
 
 
 class NoCapTest(EvictionCase):
