@@ -143,9 +143,10 @@ void session_state::load(std::vector<storage::link_record> links, session_record
 }
 
 void session_state::advance() {
-  accept_arrivals();
+  // Before those that came later: the room for its kernel is not given to them.
   if (auto* first = foreground(); first && !first->alone)
     if (auto& at = place_of(*first); !at.kernel) start_kernel(key_of(at), nullptr);
+  accept_arrivals();
   for (auto& [number, at] : slots) settle_saved(at);
   dispatch();
   guard_background();
@@ -227,21 +228,24 @@ void session_state::on_disk_committed(disk_committed const& answer) {
   advance();
 }
 
-void session_state::on_wake() {
-  auto const now = steady_clock::now();
-  auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, now); };
-  auto const is_retry = due(store_retry_at);
-  for (auto& [number, at] : slots) {
-    if (!is_retry) break;
-    auto told = std::exchange(at.stalled, {});
+/// What the store did not take is told again, as if it had just come.
+void session_state::retry_stalled() {
+  std::vector<news> all;  // a slot may be gone with what was told of it
+  for (auto& [number, at] : slots) all.push_back(std::exchange(at.stalled, {}));
+  for (auto& told : all)
     if (auto* frames = std::get_if<kernel_said>(&told))
       on_said(std::move(*frames));
     else if (auto* death = std::get_if<kernel_dead>(&told))
       on_dead(std::move(*death));
     else if (auto* failed = std::get_if<kernel_start_failed>(&told))
       on_start_failed(*failed);
-  }
-  if (auto* cell = is_retry ? alone() : nullptr; cell && cell->alone->ended) on_per_call_ended(std::move(*cell->alone->ended));
+  if (auto* cell = alone(); cell && cell->alone->ended) on_per_call_ended(std::move(*cell->alone->ended));
+}
+
+void session_state::on_wake() {
+  auto const now = steady_clock::now();
+  auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, now); };
+  if (due(store_retry_at)) retry_stalled();
   refuse_asked();
   answer_job_waiters(now);
   std::set<slot*> overdue;

@@ -131,8 +131,9 @@ bool session_state::accept_front() {
   if (runs_alone()) return false;
   if (front.no_kernel) return run_front_alone();
   auto const key = key_for(front.what);
+  auto const waiting = arrivals.size();
   if (auto const* at = find_slot(key); at == nullptr || !at->kernel) start_kernel(key, &front.what);
-  if (arrivals.empty()) return false;  // refused with all the others
+  if (arrivals.size() < waiting) return true;  // refused, perhaps with all the others
   auto* at = find_slot(key);
   if (!on_disk || at == nullptr || !at->kernel || at->kernel->ending || at->kernel->row.state != storage::link_state::live)
     return false;
@@ -280,7 +281,7 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   link.token = random_hex(32);
   link.directory = "run/" + link.kernel.text;
   link.protocol = link::protocol;
-  link.reason = next_kernel_reason(at);
+  link.reason = next_kernel_reason(at, asking != nullptr ? asking->reset : foreground()->outbox.reset);
   link.started_at = link.idle_since = now_ms();
   storage::changes unit{storage::put_link{link}};  // it tells of a new slot until its kernel is live
   if (is_changed) unit.push_back(storage::put_session{own_row});

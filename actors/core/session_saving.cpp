@@ -16,13 +16,14 @@ using step = saved_namespace::step;
 
 // ---- which kernel comes next ----
 
-/// Why the next kernel is a fresh one, for its link. `restored`: it is given the saved namespace before its first cell.
-std::string session_state::next_kernel_reason(slot const& at) const {
+/// Why the next kernel is a fresh one, for its link. `restored`: it is given the saved namespace before its first cell, unless that cell,
+/// which it is started for, begins with a reset.
+std::string session_state::next_kernel_reason(slot const& at, bool begins_with_reset) const {
   auto const& reason = key_of(at).fresh_reason;
   // Of a kernel that ended before its first cell: what it had is gone with it.
   auto usual = reason == "restored" || reason == "restore_failed" || reason == "forked" ? "died" : reason;
   if (!at.saved.row || is_unwanted(at)) return usual;
-  if (cells.empty() ? !arrivals.empty() && arrivals.front().what.reset : cells.front().outbox.reset) return "reset";
+  if (begins_with_reset) return "reset";
   return at.saved.failures < defaults::restores_most ? "restored" : "died";
 }
 

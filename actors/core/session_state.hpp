@@ -129,6 +129,7 @@ struct session_state final : session_face {
   void on_call(session_call& call);
   void advance();
   void on_wake();
+  void retry_stalled();
   void on_disk_committed(disk_committed const& answer);
   void on_wind_down(bool end_kernels);
   void on_retire();
@@ -284,7 +285,7 @@ struct session_state final : session_face {
   bool is_hibernated(slot const& at) const { return !at.kernel && at.saved.row && !is_unwanted(at); }
   /// A reset has come since it was saved.
   bool is_unwanted(slot const& at) const { return key_of(at).fresh_reason == "reset"; }
-  std::string next_kernel_reason(slot const& at) const;
+  std::string next_kernel_reason(slot const& at, bool begins_with_reset) const;
   /// Something ran in its kernel, or was given to it.
   static bool has_namespace(slot const& at) {
     auto const& link = at.kernel->row;

@@ -131,6 +131,24 @@ class HardCapTest(CapacityCase):
         self.assert_ok(other.result())
         self.assert_ok(self.daemon.run("1", session="b"))
 
+    def test_the_room_for_an_accepted_cell_is_not_given_to_a_later_one_of_its_session(self):
+        self.daemon.restart(HOLDFAST_ADMISSION_TIMEOUT_SECONDS="5")
+        self.busy("a")
+        client = self.daemon.connect()
+        killed = client.send("run", code="import os, signal, time; time.sleep(0.5); os.kill(os.getpid(), signal.SIGKILL)", session="b")
+        wait_until(lambda: len(self.daemon.kernels()) == 2, "both kernels to be there")
+        queued = client.send("run", code="1", session="b", cell="queued", stream=True)
+        client.wait_accepted("queued", queued)
+        other = self.daemon.connect().send("run", code="import time; time.sleep(2)", session="c")
+        self.assertEqual(killed.result()["status"], "lost")
+        wait_until(lambda: "c" in {row["session"] for row in self.daemon.kernels()}, "it to have the room")
+
+        later = client.send("run", code="2", session="b", tools=["read_file"])
+        self.assert_ok(other.result())
+
+        self.assert_ok(queued.result())
+        self.assert_ok(later.result())
+
     def test_a_session_that_is_closed_while_it_waits_holds_nobody_up(self):
         ends = [self.busy(session) for session in "ab"]
         client = self.daemon.connect()
@@ -154,6 +172,19 @@ class HardCapTest(CapacityCase):
 
         self.assertEqual(refused.exception.code, 1013)
         self.assertIn("max_kernels_hard is 2", refused.exception.message)
+
+
+    def test_of_two_forks_at_once_the_second_one_finds_the_last_room_taken(self):
+        self.fill("a")
+        client = self.daemon.connect()
+
+        forks = [client.send("session.fork", session="a", into=into) for into in "bc"]
+
+        self.assertEqual(forks[0].result()["session"], "b")
+        with self.assertRaises(RpcError) as refused:
+            forks[1].result()
+        self.assertIn("max_kernels_hard is 2", refused.exception.message)
+        self.assertEqual(len(self.daemon.kernels()), 2)
 
 
 class OwnerCapTest(CapacityCase):

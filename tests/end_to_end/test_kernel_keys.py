@@ -173,6 +173,16 @@ class SeveralKernelsTest(DaemonCase):
 
         self.assertEqual(behind.result()["status"], "interrupted")
 
+    def test_a_cell_in_the_background_that_began_with_a_reset_costs_no_namespace_that_was_saved_since(self):
+        self.daemon.start_cell("import asyncio\nawait asyncio.sleep(60)", "behind", tools=READ, reset=True, background_after_ms=1)
+        saved = self.daemon.run("y = 3", tools=SEARCH)
+        self.daemon.call("kernel.stop", kernel=saved["kernel"]["id"])
+
+        result = self.daemon.run("y", tools=SEARCH)
+
+        self.assert_ok(result, "3")
+        self.assertTrue(result["kernel"]["restored"])
+
     def test_the_copy_of_a_session_has_a_copy_of_each(self):
         row = self.daemon.call("session.fork", into="copy")
 
