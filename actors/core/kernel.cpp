@@ -56,7 +56,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   std::optional<steady_time> look_at;         // attached to one that cannot say that something has come
   bool had_hello = false;
   bool flushes_soon = false;  // flush_now is on its way
-  std::optional<link::exited> exit_report;
+  env::exit_known exit_told;
 
   config const& settings() const { return shared->settings; }
 
@@ -277,13 +277,14 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   }
 
   void on_exit_known(env::exit_known const& known) {
-    exit_report = known.report;
+    exit_told = known;
     self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, reach->socket() ? row.process.pid : 0,
                                            shared->path(row.directory), shared->path(state_path(row.session, row.slot))});
   }
 
   void on_remains(remains_found found) {
-    if (exit_report) found.left.exit = exit_report;
+    if (exit_told.report) found.left.exit = std::move(exit_told.report);
+    if (auto const& there = exit_told.state) found.left.state = {there->bytes, there->written_at};
     apply(kernel_event::remains_read);
     self->send(session, kernel_dead{row.kernel, std::move(found.left)});
     finish();

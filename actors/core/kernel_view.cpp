@@ -35,7 +35,8 @@ std::string kernel_view::to_json(std::size_t victim_rank) const {
               link::append_json_string(out, each);
               return out;
             }));
-  row.integer("pid", pid).text("state", state()).flag("stale", false).number("memory_bytes", resident_bytes(pid));
+  row.integer("pid", pid).text("state", state()).flag("stale", false);
+  row.number("memory_bytes", environment == "local" ? resident_bytes(pid) : 0);  // elsewhere the pid is another process's here
   row.text("started_at", rfc3339(started_at));
   row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);
   if (cell.empty())

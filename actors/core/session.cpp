@@ -11,6 +11,7 @@
 #include "actors/core/event_details.hpp"
 #include "actors/core/kernel.hpp"
 #include "actors/core/session_state.hpp"
+#include "actors/env/messages.hpp"
 
 namespace holdfast::core {
 
@@ -105,6 +106,11 @@ void session_state::load(std::vector<storage::link_record> links, session_record
     else
       at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), {}});
   }
+  // A daemon that died behind the end of a link has perhaps not ended its kernel. Here its directory was removed at the start; elsewhere it
+  // would live on, and at its grace save what it had over the file that its successor may have saved to.
+  for (auto const& [number, at] : slots)
+    if (auto const& environment = key_of(at).environment; at.saved.row && !at.kernel && environment != "local")
+      if (auto const there = shared->environment_of(environment)) self->send(there, env::remove_kernel{at.saved.row->kernel, {}});
   std::vector<live_cell> unknown;
   for (auto& record : records.open) {
     auto cell = make_live(record, {});

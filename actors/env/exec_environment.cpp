@@ -44,6 +44,18 @@ tl::expected<kernel_spawned, std::string> read_spawned(relay_reply const& reply)
   return made;
 }
 
+/// What a `remains` says of the file of the session's namespace.
+std::optional<exit_known::state_file> read_state(relay_reply const& reply) {
+  auto const* found = reply.head.if_contains("state");
+  auto const* object = found != nullptr ? found->if_object() : nullptr;
+  if (object == nullptr) return std::nullopt;
+  std::string problem;
+  link::json_fields fields(*object, "state", problem);
+  exit_known::state_file file{fields.number("bytes"), static_cast<storage::unix_ms>(fields.number("written_at"))};
+  if (!problem.empty()) return std::nullopt;
+  return file;
+}
+
 struct exec_state {
   /// A dead kernel whose remains have not come yet.
   struct exit_wait {
@@ -172,7 +184,7 @@ struct exec_state {
         return wake.at(self, *found->try_at);
       }
       if (has_come) keep_remains(kernel, reply->frames);
-      self->send(found->asked.asker, exit_known{});
+      self->send(found->asked.asker, exit_known{{}, has_come ? read_state(*reply) : std::nullopt});
       exit_waits.erase(found);
     });
   }

@@ -51,7 +51,13 @@ struct await_exit {
   std::string state;  // where it saved its namespace, relative to the home; an environment out of reach of our files looks there
 };
 struct exit_known {
-  std::optional<link::exited> report;
+  /// The file of its session's namespace, where that is out of reach of our files: not necessarily its own.
+  struct state_file {
+    std::uint64_t bytes = 0;
+    storage::unix_ms written_at = 0;
+  };
+  std::optional<link::exited> report = {};
+  std::optional<state_file> state = {};
 };
 
 // ---- of environments that are reached by commands only ----

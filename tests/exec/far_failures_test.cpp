@@ -138,6 +138,52 @@ TEST_CASE("a namespace is saved there and restored there") {
   CHECK(kernel_of(second).at("restored") == true);
 }
 
+TEST_CASE("a kernel that was saved and could not be ended there before its gateway was gone is ended by the next one") {
+  embedded<by_shell> setup;
+  auto const first = setup.run("main", "x = 41");
+  auto const pid = static_cast<pid_t>(setup.only_pid());
+  auto& far = *setup.far.environment;
+  far.look_at([&](auto const& what) {
+    if (what.input.find("\"shutdown\"") != std::string::npos) far.cut_off(true);
+  });
+  auto stopping = std::async(std::launch::async, [&] {
+    try {
+      setup.running->call("kernel.stop", R"({"kernel":")" + first.kernel + "\"}");
+    } catch (failure const&) {  // the gateway is gone before the kernel is
+    }
+  });
+  auto const is_saved = [&] {
+    return setup.running->call("session.get", R"({"owner":"ada","session":"main"})").find("\"hibernated\"") != std::string::npos;
+  };
+  REQUIRE(comes_true(is_saved));
+  setup.running->stop(kernels::keep);
+  stopping.get();
+  REQUIRE(::kill(pid, 0) == 0);
+
+  far.look_at({});
+  far.cut_off(false);
+  setup.restart();
+  auto const second = setup.run("main", "x + 1");
+
+  CHECK(second.value == "42");
+  CHECK(comes_true([&] { return ::kill(pid, 0) != 0; }));
+}
+
+TEST_CASE("a kernel that ended there at its grace, with no gateway, has left its namespace") {
+  embedded<by_shell> setup(keys{{"grace_seconds", "1"}});
+  auto const first = setup.run("main", "x = 41");
+  auto const pid = static_cast<pid_t>(setup.only_pid());
+
+  setup.running.reset();
+  REQUIRE(comes_true([&] { return ::kill(pid, 0) != 0; }));
+  setup.restart();
+  auto const second = setup.run("main", "x + 1");
+
+  CHECK(second.value == "42");
+  CHECK(second.kernel != first.kernel);
+  CHECK(kernel_of(second).at("restored") == true);
+}
+
 TEST_CASE("a session whose kernel is elsewhere is not forked, and told why") {
   embedded<by_script> setup;
   setup.run("main", "1 + 1");

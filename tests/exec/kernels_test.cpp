@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "actors/base/clock.hpp"
 #include "tests/exec/far_sides.hpp"
 
 namespace holdfast::test {
@@ -194,6 +195,32 @@ TEMPLATE_TEST_CASE("over a cap of two the least recently used kernel of three go
   for (auto const* owner : {"owner-0", "owner-1", "owner-2"}) setup.open("main", owner).run("1 + 1", {.environment = "far"});
 
   CHECK(comes_true([&] { return owners() == std::vector<std::string>{"owner-1", "owner-2"}; }));
+}
+
+TEMPLATE_TEST_CASE("which kernel was used least recently is known whatever the clock there says", "", by_script, by_shell) {
+  embedded<TestType> setup(keys{{"max_kernels", "2"}});
+  for (auto const* owner : {"first", "second", "first"}) {
+    setup.open("main", owner).run("1 + 1", {.environment = "far"});
+    auto const ended = now_ms();
+    REQUIRE(comes_true([&] { return now_ms() > ended; }));  // by script a cell takes less than a millisecond
+  }
+
+  setup.open("main", "third").run("1 + 1", {.environment = "far"});
+
+  auto const there = [&](std::string const& owner) {
+    auto const all = setup.kernels_there();
+    return std::any_of(all.begin(), all.end(), [&](auto const& each) { return each.at("owner").as_string() == owner; });
+  };
+  CHECK(comes_true([&] { return setup.kernels_there().size() == 2; }));
+  CHECK(there("first"));
+  CHECK_FALSE(there("second"));
+}
+
+TEST_CASE("the memory of a kernel elsewhere is not that of the process that has its pid here") {
+  embedded<by_shell> setup;
+  setup.run("main", "1 + 1");
+
+  CHECK(setup.kernels_there().at(0).at("memory_bytes").to_number<std::int64_t>() == 0);
 }
 
 TEMPLATE_TEST_CASE("a kernel in the middle of a cell stays over the cap, though it is the older one", "", by_script, by_shell) {
