@@ -20,6 +20,8 @@ std::string in_commands(std::string text) {
       {", cell.get shows it", ": holdfast cell CELL"},
       {", and with save false it is ended without", ", and with --no-save it is ended without"},
       {"; name one that is there with python", "; name one with --python"},
+      {"with session.reset or session.close", "with holdfast reset or holdfast close"},
+      {": session.get shows it", ": holdfast session shows it"},
       {"; cell.list ", "; holdfast cells "},
       {"; job.list ", "; holdfast jobs "},
       {"; kernel.list ", "; holdfast kernels "},

@@ -66,7 +66,7 @@ int execute(settings const& here, job_arguments const& given) {
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
   auto const row =
-      find_row(*connection, "job.list", "job", given.job, fmt::format("there is no job {}; holdfast jobs lists them", given.job));
+      find_row(*connection, "job.list", "job", given.job, fmt::format("no job {}; holdfast jobs shows what there is", given.job));
   return row ? show(here, *row) : show_failure(row.error(), here.json);
 }
 

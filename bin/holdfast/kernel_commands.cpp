@@ -42,7 +42,7 @@ int execute(settings const& here, kernel_arguments const& given) {
   auto connection = connect_running(here.home);
   if (!connection) return show_failure(connection.error(), here.json);
   auto const row = find_row(*connection, "kernel.list", "kernel", given.kernel,
-                            fmt::format("there is no kernel {}; holdfast kernels lists them", given.kernel));
+                            fmt::format("no kernel {}; holdfast kernels shows what there is", given.kernel));
   return row ? show(here, *row) : show_failure(row.error(), here.json);
 }
 

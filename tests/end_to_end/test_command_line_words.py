@@ -152,6 +152,30 @@ class VariablesTest(CommandCase):
         self.assertIn("saved ones of a hibernated session are there again for its next cell", done.stderr)
 
 
+class RefusalTest(CommandCase):
+    def test_advice_names_commands_and_not_methods(self):
+        room_for_one = {"HOLDFAST_MAX_KERNELS_HARD": "1", "HOLDFAST_ADMISSION_TIMEOUT_SECONDS": "4"}
+        busy = ("run", "--detach", "--cell", "busy", "import time; time.sleep(60)")
+        self.assert_exit(self.holdfast(*busy, environment=room_for_one), 0)
+        wait_until(lambda: self.daemon.call("cell.get", cell="busy")["status"] == "running", "the start of the first cell")
+
+        done = self.holdfast("run", "-s", "other", "1")
+
+        self.assert_exit(done, 4)
+        self.assertTrue(done.stderr.endswith("end one with holdfast reset or holdfast close\n"), done.stderr)
+        self.assert_exit(self.holdfast("interrupt"), 0)
+
+    def test_a_kernel_and_a_job_that_are_not_there_are_told_alike_when_shown_and_stopped(self):
+        self.assert_exit(self.holdfast("run", "1"), 0)
+
+        for word, name in (("kernel", "k-1"), ("job", "j-1")):
+            with self.subTest(word):
+                shown, stopped = self.holdfast(word, name), self.holdfast(word, name, "--stop")
+                self.assert_exit(shown, 4)
+                self.assertEqual(shown.stderr, f"holdfast: no {word} {name}; holdfast {word}s shows what there is\n")
+                self.assertEqual(shown.stderr, stopped.stderr)
+
+
 class EncodingTest(CommandCase):
     """Text that cannot go into a request is refused before any is sent, and before a daemon is started for it."""
 
