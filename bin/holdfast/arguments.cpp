@@ -337,7 +337,9 @@ std::variant<invocation, parse_end> parse(int argc, char const* const* argv) {
     return std::move(line.result);
   } catch (CLI::CallForHelp const&) {
     auto const named = line.app.get_subcommands();
-    return line.help_of(named.empty() ? std::string() : named.front()->get_name());
+    if (!named.empty()) return line.help_of(named.front()->get_name());
+    auto const others = line.app.remaining();  // not a command: said to be none
+    return line.help_of(others.empty() || others.front().starts_with('-') ? std::string() : others.front());
   } catch (CLI::CallForVersion const&) {
     return parse_end{"holdfast " + std::string(version) + "\n", exit_ok};
   } catch (CLI::ParseError const& problem) {

@@ -77,7 +77,9 @@ inline constexpr std::string_view fork_examples =
     "Refused while the session runs a cell or a thread. Jobs and connections stay with the original and are named.\n";
 inline constexpr std::string_view kernels_examples =
     "  holdfast kernels\n"
-    "  holdfast ps -s analysis\n";
+    "  holdfast ps -s analysis\n"
+    "\n"
+    "VICTIM: whose turn it is to be hibernated when there are too many kernels, 1 being the next; none while it works.\n";
 inline constexpr std::string_view kernel_examples =
     "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W\n"
     "  holdfast kernel k-01HV5K3Q8Z6M2N4P7R9S0T1V2W --stop        its session's next cell has the variables again\n";

@@ -176,6 +176,8 @@ TEST_CASE("help is no error and names the exit codes and examples") {
     CHECK(end.text.find("--detach") != std::string::npos);
   }
   CHECK(refused({"help", "nonsense"}).exit_code == 2);
+  CHECK(refused({"nonsense", "--help"}).text == refused({"help", "nonsense"}).text);
+  CHECK(refused({"--json", "--help"}).exit_code == 0);
 }
 
 TEST_CASE("jobs are narrowed like kernels, and a job is shown or stopped") {
