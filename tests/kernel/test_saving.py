@@ -118,6 +118,17 @@ class SavingTest(KernelTest):
         self.assertIn('lock', reasons['A'])
         self.assertIn('it refers to A, which is not saved', reasons['a'])
 
+    def test_what_was_set_on_a_class_and_cannot_be_saved_is_named(self):
+        answer = self.save('import threading\nclass A:\n    own = threading.Lock()\n    __private = threading.Lock()\n'
+                           '    @property\n    def one(self): return 1\n    @staticmethod\n    def two(): return 2\n    class Within: pass\n'
+                           'class B: pass\nB.size = 3\nB.lock = threading.Lock()\nB.one = A.one\nB.two = staticmethod(A.two)\nB.Within = A')
+
+        self.assertEqual(sorted(one['name'] for one in answer['skipped']), ['B.Within', 'B.lock', 'B.one', 'B.two'])
+        self.assertIn('cannot pickle', [one['reason'] for one in answer['skipped'] if one['name'] == 'B.lock'][0])
+        kernel, restored = self.restore()
+        self.assertEqual(restored['skipped'], answer['skipped'])
+        self.assertEqual(kernel.run('B.size, A.own.locked(), A().one, A.two()')['value'], '(3, False, 1, 2)')
+
     def test_functions_that_were_set_on_a_class_come_back(self):
         self.kernel.run('import dataclasses\nclass A:\n    def get(self): return 1\n    def keep(self): return super().__hash__() and 4\na = A()\n'
                         '@dataclasses.dataclass\nclass D:\n    n: int = 1')

@@ -133,6 +133,32 @@ def set_on_class(value):
             if (_is_foreign_function(value, content) if type(content) is types.FunctionType else _is_data(name, content))}
 
 
+def beside_on_class(value):
+    """The names of the classes, and of the properties and methods of other kinds made in cells, that a class has: they are in no file."""
+    if type(value) is not type and type(value) is not abc.ABCMeta:
+        return []
+    return [name for name, content in list(vars(value).items()) if not (name.startswith('__') and name.endswith('__'))
+            and (isinstance(content, type) or _is_of_cell(getattr(content, '__func__', getattr(content, 'fget', None)), content))]
+
+
+def _is_of_cell(function, content):
+    return (isinstance(content, (property, staticmethod, classmethod)) and type(function) is types.FunctionType
+            and function.__code__.co_filename.startswith(CELL_PREFIX))
+
+
+def bound_by(filename, name, line):
+    """The names that the statement of a definition may bind: what they mean comes with it."""
+    bound = set()
+    for node in ast.walk(_last(_tree(source_of(filename), filename), name, line)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, _FUNCTIONS + (ast.ClassDef,)):
+            bound.add(node.name)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition('.')[0])
+    return bound | {'_%s%s' % (name.lstrip('_'), one) for one in bound if one.startswith('__')}
+
+
 def _is_data(name, content):
     return (not (name.startswith('__') and name.endswith('__')) and not name.startswith('_abc_') and not isinstance(content, type)
             and not hasattr(type(content), '__get__'))

@@ -199,16 +199,22 @@ class _Saving:
         meta = {'type': 'definition', 'name': name, 'defines': defined_name, 'file': definitions.saved_name(source), 'line': line}
         records, references = [(meta, b'')], {name: set()}
         files = {filename}
+        lost = dict.fromkeys(definitions.beside_on_class(value), 'it was set on the class after its definition')
         for attribute, content in definitions.set_on_class(value).items():
             try:
                 body, pickler = self._pickle(content, ())
-            except Exception:
-                continue  # it stays as its definition makes it
+            except Exception as problem:
+                lost[attribute] = forking.describe(problem)
+                continue
             path = '%s.%s' % (name, attribute)
             records.append(({'type': 'attribute', 'name': path, 'of': name, 'attribute': attribute}, body))
             references[path] = pickler.references
             files |= pickler.files
-        return self._write(records, references, files)
+        report = self._write(records, references, files)
+        if lost:
+            bound = definitions.bound_by(filename, defined_name, line)  # what is of those stays as the definition makes it
+            report['skipped'] = {'%s.%s' % (name, one): reason for one, reason in lost.items() if one not in bound}
+        return report
 
     def _write(self, records, references=(), files=()):
         """The report on records that are written, after the sources that they need; `references`: of each name, what it refers to."""
