@@ -153,6 +153,16 @@ class DisplayTest(DisplaysTest):
             self.assertEqual([frame['index'] for frame in shown], list(range(100)))
             self.assertEqual(sorted(int(frame['data']['text/plain']) for frame in shown), list(range(100)))
 
+    def test_what_was_displayed_goes_before_what_ends_the_process_or_keeps_the_interpreter(self):
+        hog = 'import re\nre.match("(a+)+$", "a" * 28 + "b")'
+        for number, code in enumerate(('import os\nos._exit(3)', 'import time\ntime.sleep(0.05)\ndisplay("late")\nimport os\nos._exit(3)', hog)):
+            with self.subTest(code):
+                kernel = self.spawn('k-%d' % (number + 2))
+                kernel.execute('display("first")\n' + code)
+                shown = [kernel.connection.wait_for('display', 2)['data']['text/plain'] for _ in range(1 + code.count('late'))]
+                self.assertEqual(shown, ["'first'", "'late'"][:len(shown)])
+                self.assertFalse([frame for frame in kernel.connection.frames if frame['type'] == 'done'])
+
     def test_what_was_displayed_before_an_error_a_deadline_or_an_exit_is_there(self):
         for code, status in (('display(1)\n1/0', 'error'), ('display(1)\nwhile True: pass', 'timeout'), ('display(1)\nraise SystemExit', 'exit')):
             done = self.kernel.run(code, timeout_ms=300)

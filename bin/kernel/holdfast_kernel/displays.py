@@ -14,11 +14,12 @@ from .window import WindowFull
 
 
 class Displays:
-    def __init__(self, output, interrupts, notify):
-        """`notify()` tells the link thread that there is something to send."""
+    def __init__(self, output, interrupts, send):
+        """`send()` has what is queued sent at once if that can be: it shall not go with the process, or wait for a call that keeps the
+        interpreter to itself."""
         self._output = output
         self._interrupts = interrupts
-        self._notify = notify
+        self._send = send
         self._lock = RLock()  # of whoever numbers a display and queues it: the daemon takes those of a cell in ascending order
         self._pending = deque()  # (payload, payload without data) not sent yet, in order
         self._queued_bytes = 0  # ever, changed with the lock held
@@ -64,16 +65,22 @@ class Displays:
             data['text/plain'] = text if text is not None else values.value_text(value) or 'None'
         if type(metadata) is dict:
             more = {**more, **metadata}
-        # Not in the midst of another one: a signal handler may come there.
-        if execution is not None and not self._interrupts.forked and not self._lock._is_owned():
-            with self._lock:
-                if not execution.is_done and execution.display_count < limits.DISPLAYS:
-                    self._queue({'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,
-                                 'offset': self._output.position(execution.output), 'data': data, 'metadata': more, 'omitted': []})
-                    execution.display_count += 1
-                    return
+        if execution is not None and self._output.is_here[0] and self._number(execution, is_main, data, more):
+            return self._send()
         # Nobody expects a display of that cell any more.
         self._output.write(STDOUT, data['text/plain'] + '\n')
+
+    def _number(self, execution, is_main, data, more):
+        """Queues a display under the next number of its cell; False if the cell takes none."""
+        if self._lock._is_owned():
+            return False  # a signal handler, in the midst of another one
+        with self._lock:
+            if execution.is_done or execution.display_count >= limits.DISPLAYS:
+                return False
+            self._queue({'type': 'display', 'cell': execution.cell, 'index': execution.display_count, 'main': is_main,
+                         'offset': self._output.position(execution.output), 'data': data, 'metadata': more, 'omitted': []})
+            execution.display_count += 1
+        return True
 
     def _complain(self, text):
         self._output.write(STDERR, text)
@@ -96,7 +103,6 @@ class Displays:
             payload = nameplate
         self._queued_bytes += len(payload)
         self._pending.append((payload, nameplate))
-        self._notify()
 
     # For the link's owner.
 

@@ -1,7 +1,7 @@
 """A kernel: runs cells one after the other in the main thread and serves its link meanwhile.
 
 Collaborators: Link (frames), Output (what cells write), Runner (code), Interrupts (SIGINT), LinkThread (who owns the link), Spool.
-Everything here but `on_fork_in_child` and `notify_output` is called by the owner of the link only.
+Everything here but `on_fork_in_child`, `notify_output` and `send_displays` is called by the owner of the link only.
 """
 
 import os
@@ -96,6 +96,9 @@ class Kernel:
         """Output is there to be sent; called under the output's lock, from any thread."""
         if self._thread.is_driving or self._executing is None:  # the owner sleeps, perhaps
             self._thread.wake()
+
+    def send_displays(self):
+        self._outbox.hasten(lambda: self._pump.pump(limits.OUTPUT_WINDOW))
 
     # Cells, on the main thread.
 

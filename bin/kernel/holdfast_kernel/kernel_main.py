@@ -133,7 +133,7 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), original=None):
     interrupts = Interrupts()
     handlers.use(interrupts, own_log)
     streams = Streams(output, interrupts.leave_kernel)
-    displays = Displays(output, interrupts, lambda: kernel.notify_output())
+    displays = Displays(output, interrupts, lambda: kernel.send_displays())
     displays.install()
     namespace, context = (original.namespace, original.context) if is_clone else (_new_main(), None)
     if spec.get('tools') and not is_clone:
