@@ -79,7 +79,8 @@ result<void> take_file(config& to, std::filesystem::path const& path) {
     auto const place = fmt::format("{}, line {}", path.string(), name.source().begin.line);
     auto const key = std::find_if(config_keys().begin(), config_keys().end(),
                                   [wanted = name.str()](auto const& one) { return one.name == wanted; });
-    if (key == config_keys().end()) return refuse(fmt::format("{}: unknown key {}; correct its name or remove it", place, name.str()));
+    if (key == config_keys().end())
+      return refuse(fmt::format("{}: unknown key {}; correct its name or remove it", place, name.str()));
     auto const value = value_of(node);
     auto const done = value ? key->set(to, *value) : tl::unexpected(std::string("it has the wrong type"));
     if (!done) return refuse(fmt::format("{}: bad value for {}: {}", place, name.str(), done.error()));

@@ -1,5 +1,8 @@
 #include "actors/front/rpc.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -31,11 +34,45 @@ std::string describe_missing_id(json::object const& envelope) {
   return "the id is " + shown(*id) + ", wanted a number or a string";
 }
 
+constexpr std::size_t escape_size = 6;  // \uXXXX
+
+/// The code unit of the escape that begins there; 0: none does.
+unsigned unit_at(std::string_view text, std::size_t at) {
+  auto const escape = text.substr(std::min(at, text.size()), escape_size);
+  unsigned unit = 0;
+  auto const is_whole =
+      escape.size() == escape_size && escape.starts_with("\\u") &&
+      std::from_chars(escape.data() + 2, escape.data() + escape_size, unit, 16).ptr == escape.data() + escape_size;
+  return is_whole ? unit : 0;
+}
+
+/// Whose answer is it, if nothing but halves of surrogate pairs is wrong with the line? Python writes those for its strings.
+std::string id_beside_surrogates(std::string_view line) {
+  auto const is_high = [](unsigned unit) { return unit >= 0xd800 && unit < 0xdc00; };
+  auto const is_low = [](unsigned unit) { return unit >= 0xdc00 && unit < 0xe000; };
+  std::string mended(line);
+  for (std::size_t at = mended.find('\\'); at < mended.size();) {
+    auto const unit = unit_at(mended, at);
+    auto const is_pair = is_high(unit) && is_low(unit_at(mended, at + escape_size));
+    if (!is_pair && (is_high(unit) || is_low(unit))) mended.replace(at, escape_size, "\\ufffd");
+    at = mended.find('\\', at + (is_pair ? 2 * escape_size : 2));
+  }
+  auto const tree = parse_tree(mended);
+  auto const* envelope = tree ? tree->root.if_object() : nullptr;
+  return envelope ? id_text(*envelope, tree->id_number) : std::string();
+}
+
 }  // namespace
 
 tl::expected<request, rejected> parse_request(std::string_view line) {
   auto tree = parse_tree(line);
-  if (!tree) return reject("null", error_code::parse_error, "cannot read the line as JSON: " + tree.error());
+  if (!tree) {
+    auto const id = id_beside_surrogates(line);
+    if (id.empty()) return reject("null", error_code::parse_error, "cannot read the line as JSON: " + tree.error());
+    return reject(id, error_code::parse_error,
+                  "cannot read the line as JSON: half of a surrogate pair (\\ud800 to \\udfff) stands alone in it; send text that "
+                  "is Unicode");
+  }
   if (tree->root.is_array()) return reject("null", error_code::invalid_request, "batches are refused; send one request a line");
   auto* envelope = tree->root.if_object();
   if (envelope == nullptr)

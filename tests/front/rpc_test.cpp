@@ -86,6 +86,20 @@ TEST_CASE("NaN, Infinity, lone surrogates and bytes that are not UTF-8 are parse
   CHECK(parse_request(with_code("\"\\ud83d\\ude00 \\u0000\"")));
 }
 
+TEST_CASE("a line with half a surrogate pair is refused by its id; what is wrong in another way by none") {
+  auto const id_of = [](std::string const& id, std::string const& text) {
+    auto const read = parse_request(R"({"jsonrpc":"2.0","method":"run","params":{"code":")" + text + R"("},"id":)" + id + "}");
+    CHECK(!read);
+    return read ? std::string() : read.error().id;
+  };
+
+  CHECK(id_of("7", R"(\ud800)") == "7");
+  CHECK(id_of(R"("\uD83D\uDE00")", R"(\uDC00 \\ \uDBFF)") == "\"\xf0\x9f\x98\x80\"");
+  CHECK(id_of("7", R"(\ud800 \x)") == "null");
+  CHECK(id_of("7", R"(\\ud800 \x)") == "null");
+  CHECK(id_of("01", R"(\ud800)") == "null");
+}
+
 TEST_CASE("64 levels are read and 65 refused, as are 10,000 brackets") {
   auto const nested = [](std::size_t levels) {
     return R"({"jsonrpc":"2.0","id":1,"method":"run","params":{"code":)" + std::string(levels - 2, '[') +

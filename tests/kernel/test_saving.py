@@ -129,6 +129,14 @@ class SavingTest(KernelTest):
         self.assertEqual(restored['skipped'], answer['skipped'])
         self.assertEqual(kernel.run('B.size, A.own.locked(), A().one, A.two()')['value'], '(3, False, 1, 2)')
 
+    def test_what_was_set_on_a_function_comes_back_or_is_named(self):
+        answer = self.save('import threading\ndef f(): return f.calls\nf.calls, f.lock = 41, threading.Lock()')
+
+        self.assertEqual([one['name'] for one in answer['skipped']], ['f.lock'])
+        kernel, restored = self.restore()
+        self.assertEqual(restored['skipped'], answer['skipped'])
+        self.assertEqual(kernel.run('f(), hasattr(f, "lock")')['value'], '(41, False)')
+
     def test_functions_that_were_set_on_a_class_come_back(self):
         self.kernel.run('import dataclasses\nclass A:\n    def get(self): return 1\n    def keep(self): return super().__hash__() and 4\na = A()\n'
                         '@dataclasses.dataclass\nclass D:\n    n: int = 1')

@@ -125,8 +125,11 @@ def file_of_class(kind):
     return None
 
 
-def set_on_class(value):
-    """The attributes of a class that may have been set since its definition: data, and functions that are not of its own statement."""
+def set_since(value):
+    """The attributes that may have been set since its definition: of a function, and of a class data and functions that are not of its
+    own statement."""
+    if type(value) is types.FunctionType:
+        return {name: content for name, content in list(vars(value).items()) if not (name.startswith('__') and name.endswith('__'))}
     if type(value) is not type and type(value) is not abc.ABCMeta:
         return {}
     return {name: content for name, content in list(vars(value).items())

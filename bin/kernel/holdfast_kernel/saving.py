@@ -181,7 +181,7 @@ class _Saving:
         raise error
 
     def _write_definition(self, name, value, error):
-        """A statement that defines it; with what was set on a class since."""
+        """A statement that defines it; with what was set on it since."""
         wrapped = value if error is not None else getattr(value, '__wrapped__', None)
         defined_name = value.__name__
         try:
@@ -200,7 +200,7 @@ class _Saving:
         records, references = [(meta, b'')], {name: set()}
         files = {filename}
         lost = dict.fromkeys(definitions.beside_on_class(value), 'it was set on the class after its definition')
-        for attribute, content in definitions.set_on_class(value).items():
+        for attribute, content in definitions.set_since(value).items():
             try:
                 body, pickler = self._pickle(content, ())
             except Exception as problem:
