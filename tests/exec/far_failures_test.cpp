@@ -210,9 +210,9 @@ TEST_CASE("the program is brought once, however many ask for it at once") {
 }
 
 TEST_CASE("neither code nor token is in a command's words") {
-  embedded<by_shell> setup;
-  std::vector<std::string> lines;
+  std::vector<std::string> lines;  // longer than the commands that write to it
   std::mutex mutex;
+  embedded<by_shell> setup;
   setup.far.environment->look_at([&](exec_environment::command const& what) {
     std::lock_guard const lock(mutex);
     lines.push_back(what.shell_line());
