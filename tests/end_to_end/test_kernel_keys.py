@@ -223,6 +223,7 @@ class SeveralKernelsTest(DaemonCase):
         for name in ("core.after_fork_recorded", "core.before_clone_recorded"):
             with self.subTest(name):
                 self.daemon.restart(HOLDFAST_FAILPOINTS=f"{name}=kill", HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log))
+                self.assert_ok(self.daemon.run("x", tools=SEARCH), "2")
                 with self.daemon.connect() as client:
                     client.send("session.fork", into="copy")
                     self.assertEqual(self.daemon.wait_ended(), -9)
