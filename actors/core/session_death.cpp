@@ -112,9 +112,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   // A death may have been an accident; a refusal would only come again.
   auto const is_last = !told.died || (!arrivals.empty() && arrivals.front().deaths >= defaults::requeues_most);
   auto const wanted_it = [&] { return find_slot(key_for(arrivals.front().what)) == at; };
-  // What is for another environment, a sandbox perhaps, does not run here.
-  auto const may_run_here = shared->settings.fallback_per_call && at->kernel->row.environment == "local";
-  auto const runs_alone = is_last && may_run_here && !arrivals.empty() && wanted_it();
+  auto const runs_alone = is_last && shared->settings.fallback_per_call && !arrivals.empty() && wanted_it();
   if (runs_alone) arrivals.front().no_kernel = told.problem;  // those behind it try for a kernel first
   while (is_last && !runs_alone && !arrivals.empty() && wanted_it()) refuse_front(told.problem);
   for (auto& each : arrivals) ++each.deaths;

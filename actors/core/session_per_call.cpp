@@ -32,15 +32,19 @@ bool session_state::run_front_alone() {
   if (front.interpreter || !on_disk || foreground() != nullptr || shared->shutting_down || closing) return false;
   auto const before = own_row;
   (void)take_settings(front.what);  // recorded with its acceptance
+  auto const key = key_for(front.what);
   env::per_call_plan plan{++interpreters,
                           shared->settings,
                           shared->variables,
                           as_map(own_row.variables),
-                          key_for(front.what).python,
+                          key.python,
                           own_row.cwd,
                           milliseconds(front.what.timeout_ms)};
   own_row = before;
-  auto started = env::start_per_call(self->system(), address(), std::move(plan));
+  // Where its kernel would have been: what is for another environment, a sandbox perhaps, does not run here.
+  auto started = key.environment == "local"
+                     ? env::start_per_call(self->system(), address(), std::move(plan))
+                     : env::start_per_call_there(shared->environment_of(key.environment), address(), std::move(plan));
   if (started) {
     front.interpreter.emplace(std::move(*started));
     return false;
@@ -64,7 +68,8 @@ void session_state::on_per_call_ready(env::per_call_ready const& told) {
 void session_state::on_per_call_refused(env::per_call_refused const& told) {
   if (auto* cell = alone(); cell && cell->alone->interpreter.number() == told.number) {
     // Accepted, and it never got its source.
-    env::per_call_ended ended{told.number, {}, 0, false, 0, 0};
+    env::per_call_ended ended;
+    ended.number = told.number;
     ended.reply.emplace().status = cell_status::error;
     ended.reply->error = link::cell_error{"start_failed", "its interpreter ended before it began; nothing ran", {}};
     return on_per_call_ended(std::move(ended));
@@ -157,15 +162,18 @@ storage::cell_record session_state::ended_alone(live_cell& cell, env::per_call_e
   if (failed && told.timed_out) row.status = cell_status::timeout;
   if (failed && cell.ending == cell_ending::interrupt) row.status = cell_status::interrupted;
   if (cell.ending == cell_ending::reset || cell.ending == cell_ending::close) row.status = cell_status::interrupted;
-  auto const* why = row.status == cell_status::timeout ? "the cell ran longer than its timeout" : "the cell was interrupted";
+  std::string why = row.status == cell_status::timeout ? "the cell ran longer than its timeout" : "the cell was interrupted";
+  if (row.status == cell_status::timeout && told.cut_to.count() > 0)
+    why = "the cell ran longer than the " + std::to_string(told.cut_to.count()) + " ms that one command may take there without a kernel";
   if (facts.error && facts.error->name == "KeyboardInterrupt" && facts.error->message.empty()) facts.error->message = why;
   if (!told.reply && row.status != cell_status::lost)
-    facts.error = link::cell_error{"KeyboardInterrupt", std::string(why) + "; its interpreter was killed", {}};
+    facts.error = link::cell_error{"KeyboardInterrupt", why + "; its interpreter was killed", {}};
   if (row.status == cell_status::lost) {
     auto& death = facts.death.emplace();
-    death.cause = told.exit_code < 0 ? "signal" : "exit";
-    if (told.exit_code < 0)
-      death.signal = "SIG" + std::string(::sigabbrev_np(-told.exit_code));
+    auto const is_signal = told.exit_code && *told.exit_code < 0;
+    death.cause = !told.exit_code ? "unknown" : is_signal ? "signal" : "exit";
+    if (is_signal)
+      death.signal = "SIG" + std::string(::sigabbrev_np(-*told.exit_code));
     else
       death.exit_code = told.exit_code;
   }

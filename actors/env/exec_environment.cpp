@@ -12,6 +12,7 @@
 #include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
 #include "actors/env/exec_commands.hpp"
+#include "actors/env/exec_per_call.hpp"
 #include "actors/link/json_reader.hpp"
 
 namespace holdfast::env {
@@ -72,11 +73,19 @@ struct exec_state {
   exec_state(caf::io::broker* broker, exec_options given)
       : self(broker),
         options(std::move(given)),
-        commands(std::make_unique<exec_commands>(self, options.registered, options.home_id)) {}
+        commands(std::make_unique<exec_commands>(self, options.registered, options.home_id)),
+        per_calls(
+            self, options,
+            [this](json::object head, std::string frames, milliseconds timeout, bool is_urgent, exec_commands::on_reply then) {
+              run(std::move(head), std::move(frames), timeout, is_urgent, std::move(then));
+            },
+            [this](steady_time when) { wake.at(self, when); },
+            [this](std::string const& name) { on_remove({kernel_id(name), {}}); }) {}
 
   caf::io::broker* self;
   exec_options options;
   std::unique_ptr<exec_commands> commands;
+  exec_per_calls per_calls;
   std::list<exit_wait> exit_waits;
   std::list<removal> removals;
   std::optional<steady_time> quit_at;  // it has let go
@@ -232,6 +241,7 @@ struct exec_state {
       if (wake.due(self, each.try_at, now)) ask_remains(each);
     for (auto& each : removals)
       if (wake.due(self, each.try_at, now)) ask_removal(each);
+    per_calls.on_wake(now);
   }
 
   // ---- the end of the gateway ----
@@ -260,6 +270,8 @@ caf::actor spawn_exec_environment(caf::actor_system& system, exec_options option
         [state](signal_process const& request) { state->on_signal(request); },
         [state](await_exit& request) { state->on_await_exit(std::move(request)); },
         [state](remove_kernel& what) { state->on_remove(std::move(what)); },
+        [state](run_per_call& asked) { state->per_calls.start(std::move(asked)); },
+        [state](order_per_call const& given) { state->per_calls.order(given); },
         [state](command_ended& ended) { state->commands->on_ended(std::move(ended)); },
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();

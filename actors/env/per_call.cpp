@@ -25,27 +25,56 @@
 
 namespace holdfast::env {
 
+namespace {
+
+using std::chrono::steady_clock;
+
 /// From the owner's thread to the attending one.
-struct per_call::orders {
+struct thread_orders final : per_call::orders {
   unique_fd wake;  // an eventfd
   std::mutex guard;
   std::optional<std::string> source;
-  bool interrupt = false, kill = false;
+  bool is_interrupted = false, is_killed = false;
 
+  void go(std::string given) override {
+    give([&] { source = std::move(given); });
+  }
+  void interrupt() override {
+    give([&] { is_interrupted = true; });
+  }
+  void kill() override {
+    give([&] { is_killed = true; });
+  }
+
+ private:
   template <class Change>
   void give(Change change) {
     {
       std::lock_guard const lock(guard);
-      change(*this);
+      change();
     }
     std::uint64_t const one = 1;
     (void)!::write(wake.get(), &one, sizeof one);
   }
 };
 
-namespace {
+/// From a session to its environment.
+class sent_orders final : public per_call::orders {
+ public:
+  sent_orders(caf::actor to, caf::actor asker, std::uint64_t number) : to_(std::move(to)), asker_(std::move(asker)), number_(number) {}
 
-using std::chrono::steady_clock;
+  void go(std::string source) override { give(order_per_call::what::go, std::move(source)); }
+  void interrupt() override { give(order_per_call::what::interrupt); }
+  void kill() override { give(order_per_call::what::kill); }
+
+ private:
+  void give(order_per_call::what order, std::string source = {}) {
+    caf::anon_send(to_, order_per_call{asker_, number_, order, std::move(source)});
+  }
+
+  caf::actor to_, asker_;
+  std::uint64_t number_;
+};
 
 std::atomic<std::size_t> running_here{0};
 
@@ -75,7 +104,7 @@ std::string framed(std::string const& source) {
 /// One interpreter, from its `ready` to its end. Lives on the attending thread.
 class attendant {
  public:
-  attendant(caf::actor asker, per_call_plan const& plan, std::shared_ptr<per_call::orders> from, attended_process process)
+  attendant(caf::actor asker, per_call_plan const& plan, std::shared_ptr<thread_orders> from, attended_process process)
       : asker_(std::move(asker)), plan_(plan), orders_(std::move(from)), process_(std::move(process)) {}
 
   void attend() {
@@ -94,8 +123,9 @@ class attendant {
     tell_said(output_.finish());
     per_call_ended told{plan_.number,
                         {},
-                        exit_code.value_or(0),
+                        exit_code,
                         timed_out_,
+                        {},
                         output_.bytes(link::output_stream::out),
                         output_.bytes(link::output_stream::err)};
     if (has_replied()) told.reply = read_per_call_reply(std::string_view(reply_).substr(0, reply_.find('\n')));
@@ -126,8 +156,8 @@ class attendant {
     {
       std::lock_guard const lock(orders_->guard);
       source.swap(orders_->source);
-      interrupt = std::exchange(orders_->interrupt, false);
-      kill = orders_->kill;
+      interrupt = std::exchange(orders_->is_interrupted, false);
+      kill = orders_->is_killed;
     }
     if (kill) return end_it();
     if (source) begin(*source);
@@ -248,7 +278,7 @@ class attendant {
 
   caf::actor asker_;
   per_call_plan const& plan_;
-  std::shared_ptr<per_call::orders> orders_;
+  std::shared_ptr<thread_orders> orders_;
   attended_process process_;
   bool is_ready_ = false, has_begun_ = false, timed_out_ = false, was_killed_ = false;
   bool channel_is_open_ = true, out_is_open_ = true, err_is_open_ = true;
@@ -259,7 +289,7 @@ class attendant {
   std::array<char, 64 * defaults::kib> buffer_{};
 };
 
-void start_and_attend(caf::actor const& asker, per_call_plan const& plan, std::shared_ptr<per_call::orders> const& from) {
+void start_and_attend(caf::actor const& asker, per_call_plan const& plan, std::shared_ptr<thread_orders> const& from) {
   auto const refuse = [&](std::string why) { caf::anon_send(asker, per_call_refused{plan.number, std::move(why)}); };
   auto const python = find_interpreter(plan.python, plan.settings, plan.gateway, plan.session);
   if (!python) return refuse(python.error().message);
@@ -279,28 +309,27 @@ per_call::~per_call() {
   if (orders_) kill();
 }
 
-void per_call::go(std::string source) {
-  orders_->give([&](orders& to) { to.source = std::move(source); });
-}
-
-void per_call::interrupt() {
-  orders_->give([](orders& to) { to.interrupt = true; });
-}
-
-void per_call::kill() {
-  orders_->give([](orders& to) { to.kill = true; });
-}
+void per_call::go(std::string source) { orders_->go(std::move(source)); }
+void per_call::interrupt() { orders_->interrupt(); }
+void per_call::kill() { orders_->kill(); }
 
 result<per_call> start_per_call(caf::actor_system& system, caf::actor const& asker, per_call_plan plan) {
   auto const taken = std::make_shared<place>();
   if (!taken->is_had)
     return fail(error_code::start_failed, std::to_string(defaults::per_call_most) + " cells run without a kernel already");
-  auto orders = std::make_shared<per_call::orders>();
+  auto orders = std::make_shared<thread_orders>();
   orders->wake = unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!orders->wake) return fail(error_code::start_failed, "no descriptor is left");
   auto const number = plan.number;
   system.spawn<caf::detached>([asker, taken, orders, plan = std::move(plan)] { start_and_attend(asker, plan, orders); });
   return per_call(number, std::move(orders));
+}
+
+result<per_call> start_per_call_there(caf::actor const& environment, caf::actor const& asker, per_call_plan plan) {
+  if (!environment) return fail(error_code::start_failed, "nobody has registered its environment");
+  auto const number = plan.number;
+  caf::anon_send(environment, run_per_call{asker, std::move(plan)});
+  return per_call(number, std::make_shared<sent_orders>(environment, asker, number));
 }
 
 std::optional<per_call_reply> read_per_call_reply(std::string_view line) {

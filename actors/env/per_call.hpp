@@ -1,5 +1,5 @@
-// A cell without a kernel: an interpreter that is started for it and ends with it (bin/kernel/per_call.py), attended by a thread.
-// Collaborators: whoever starts it, who hears per_call_ready or per_call_refused, then per_call_said any number of times, then
+// A cell without a kernel: an interpreter that is started for it and ends with it (bin/kernel/per_call.py), here attended by a thread, in
+// an environment that is reached by commands by one command. Collaborators: whoever starts it, who hears per_call_ready or per_call_refused, then per_call_said any number of times, then
 // per_call_ended; messages carry the number that was given. Refuses to give it the source before go(): until then nothing of the cell
 // can have run. Records nothing.
 #pragma once
@@ -53,8 +53,9 @@ struct per_call_reply {
 struct per_call_ended {
   std::uint64_t number = 0;
   std::optional<per_call_reply> reply;  // none: it ended without one
-  int exit_code = 0;                    // of the process, minus the signal's number when one ended it
+  std::optional<int> exit_code;         // of the process, minus the signal's number when one ended it; none: not known
   bool timed_out = false;               // its time was over before it had replied
+  milliseconds cut_to{0};               // the time that it had, where that was less than it asked for; 0: all of it
   std::uint64_t out_bytes = 0, err_bytes = 0;
 };
 
@@ -63,7 +64,7 @@ struct per_call_plan {
   config settings;
   variables gateway;       // of this process
   variables session;       // the session's own
-  std::string python;      // empty: the configured one
+  std::string python;      // empty: the configured one, elsewhere the environment's
   std::string cwd;         // empty: the home of the user
   milliseconds timeout{};  // from go(); 0: none. Then it is interrupted, and killed after the interrupt grace
 };
@@ -71,7 +72,13 @@ struct per_call_plan {
 /// A running one. On destruction it is killed.
 class per_call {
  public:
-  struct orders;
+  /// What it is told, wherever it is.
+  struct orders {
+    virtual ~orders() = default;
+    virtual void go(std::string source) = 0;
+    virtual void interrupt() = 0;
+    virtual void kill() = 0;
+  };
 
   per_call(std::uint64_t number, std::shared_ptr<orders> to) : number_(number), orders_(std::move(to)) {}
   per_call(per_call&&) = default;
@@ -96,6 +103,21 @@ class per_call {
 
 /// Starts one and returns at once; an error when defaults::per_call_most run in this process, or nothing can wake its thread.
 result<per_call> start_per_call(caf::actor_system& system, caf::actor const& asker, per_call_plan plan);
+/// The same in an environment that is reached by commands, which says by itself when it is refused there.
+result<per_call> start_per_call_there(caf::actor const& environment, caf::actor const& asker, per_call_plan plan);
+
+/// To such an environment. Ready is said once an interpreter has run there and has gone again; go() is the one command that has the cell.
+struct run_per_call {
+  caf::actor asker;
+  per_call_plan plan;
+};
+struct order_per_call {
+  enum class what : std::uint8_t { go, interrupt, kill };
+  caf::actor asker;
+  std::uint64_t number = 0;
+  what order = what::kill;
+  std::string source;  // of go
+};
 
 /// The outcome as per_call.py writes it; none: it is not one.
 std::optional<per_call_reply> read_per_call_reply(std::string_view line);
@@ -106,3 +128,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::per_call_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::per_call_refused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::per_call_said)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::per_call_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::run_per_call)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::env::order_per_call)

@@ -51,6 +51,11 @@ class scripted_environment : public exec_environment {
     if (operation.empty()) return operations_.size();
     return static_cast<std::size_t>(std::count(operations_.begin(), operations_.end(), operation));
   }
+  /// Codes that ran without a kernel, in their order.
+  std::vector<std::string> ran_alone() const {
+    std::lock_guard const lock(mutex_);
+    return ran_alone_;
+  }
   std::size_t living() const {
     std::lock_guard const lock(mutex_);
     return static_cast<std::size_t>(
@@ -72,6 +77,7 @@ class scripted_environment : public exec_environment {
 
   json serve(json const& head, std::string_view frames, std::string& came, std::unique_lock<std::mutex>& lock);
   json carry(json const& head, std::string_view frames, std::string& came, std::unique_lock<std::mutex>& lock);
+  json run_alone(json const& head, std::string_view frames, std::string& came, std::unique_lock<std::mutex>& lock);
   void take(kernel& by, link::frame const& frame);
   void settle(kernel& of);
   static std::string spool_of(kernel const& of);
@@ -86,6 +92,8 @@ class scripted_environment : public exec_environment {
   std::int64_t last_pid_ = 1000;
   std::map<std::string, kernel> kernels_;
   std::vector<std::string> operations_;
+  std::vector<std::string> ran_alone_;
+  std::map<std::string, std::string> orders_;  // to calls without a kernel
 };
 
 inline scripted_environment::outcome scripted_environment::execute(command const& what) {
@@ -124,6 +132,12 @@ inline boost::json::object scripted_environment::serve(json const& head, std::st
     return {{"type", "staged"}};
   }
   if (!is_staged_) return {{"type", "missing"}};
+  if (operation == "per_call") return run_alone(head, frames, came, lock);
+  if (operation == "per_call_order") {
+    orders_[std::string(head.at("call").as_string())] = std::string(head.at("order").as_string());
+    changed_.notify_all();
+    return {{"type", "ordered"}, {"state", "taken"}};
+  }
   auto const id = std::string(head.at("kernel").as_string());
   if (operation == "spawn") {
     if (mood_ == mood::refuses_spawns) return {{"type", "refused"}, {"message", "sh: cannot fork"}};
@@ -199,6 +213,34 @@ inline boost::json::object scripted_environment::carry(json const& head, std::st
   for (auto const& [seq, payload] : of.unacked) link::append(came, seq, of.taken, payload);
   if (of.unacked.empty()) link::append(came, 0, of.taken, "");
   return answer(of.epoch == epoch ? "done" : "closed");
+}
+
+/// It prints its code.
+inline boost::json::object scripted_environment::run_alone(json const& head, std::string_view frames, std::string& came,
+                                                           std::unique_lock<std::mutex>& lock) {
+  if (frames.empty()) return {{"type", "ready"}};
+  link::decoder bytes;
+  bytes.feed(frames);
+  auto const first = bytes.next();
+  auto const code = std::get<link::frame>(first.value()).payload;
+  ran_alone_.push_back(code);
+  changed_.notify_all();
+  auto const& order = orders_[std::string(head.at("call").as_string())];
+  auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds(head.at("timeout_ms").as_int64());
+  auto const is_over = changed_.wait_until(lock, until, [&] {
+    return order == "kill" || (code == "wait" ? is_released_ || !order.empty() : code != "hang");
+  });
+  link::append(came, 1, 0, boost::json::serialize(json{{"type", "output"}, {"cell", ""}, {"stream", "stdout"}, {"offset", 0}, {"text", code}}));
+  json ended{{"type", "ended"}, {"exit_code", 0},           {"timed_out", !is_over},
+             {"reply", nullptr}, {"stdout_bytes", code.size()}, {"stderr_bytes", 0}};
+  if (order == "kill" || (!is_over && code == "hang"))
+    ended["exit_code"] = -9;
+  else if (code == "raise" || !order.empty() || !is_over)
+    ended["reply"] = R"({"status":"error","error":{"name":")" + std::string(code == "raise" ? "ValueError" : "KeyboardInterrupt") +
+                     R"(","message":"","traceback":""}})";
+  else
+    ended["reply"] = R"({"status":"ok","value":"2"})";
+  return ended;
 }
 
 inline void scripted_environment::take(kernel& by, link::frame const& frame) {

@@ -141,3 +141,7 @@ RELAY_END = 5.0  # for a kernel that was told to end
 RELAY_NURSERY = 30.0  # for a nursery to start
 RELAY_SPAWN = 10.0  # for its answer to a spawn
 RELAY_EXIT_FILE = 2.0  # for a nursery to write how its kernel ended
+RELAY_PER_CALL_START = 10.0  # for the interpreter of a cell without a kernel to be ready
+RELAY_OUTPUT = 1024 * 1024  # bytes of its output from the front; beyond, TAIL of each stream
+RELAY_REPLY = 4 * 1024 * 1024  # of its outcome as JSON
+RELAY_ORDER = 1.0  # for a relay that connected to say what it wants

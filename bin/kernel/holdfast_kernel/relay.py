@@ -22,6 +22,9 @@ def _operation(name):
     if name == 'spawn':
         from . import relay_spawn
         return relay_spawn.spawn
+    if name in ('per_call', 'per_call_order'):
+        from . import relay_per_call
+        return relay_per_call.per_call if name == 'per_call' else relay_per_call.order
     from . import relay_ends
     return {'signal': relay_ends.signal, 'remains': relay_ends.remains, 'remove': relay_ends.remove}[name]
 

@@ -25,10 +25,8 @@ def spawn(head, home, _rest):
 
 
 def _spawned(head, home):
-    environment = _environment(head)
-    python = shutil.which(head['python'], path=environment.get('PATH', '/usr/bin:/bin'))
-    if python is None:
-        raise SpawnRefused('cannot find the interpreter %s; name one that is there with python' % head['python'])
+    environment = environment_of(head)
+    python = interpreter_of(head, environment)
     directory = run_directory(home, head)
     os.makedirs(directory, 0o700, exist_ok=True)
     os.makedirs(os.path.join(home, 'state'), 0o700, exist_ok=True)
@@ -55,7 +53,14 @@ def _spawned(head, home):
             'program': head['program']}
 
 
-def _environment(head):
+def interpreter_of(head, environment):
+    python = shutil.which(head['python'], path=environment.get('PATH', '/usr/bin:/bin'))
+    if python is None:
+        raise SpawnRefused('cannot find the interpreter %s; name one that is there with python' % head['python'])
+    return python
+
+
+def environment_of(head):
     """A kernel's variables: what is usual of this machine's own, what the daemon passes by name, then the session's."""
     usual = head['usual']
 
