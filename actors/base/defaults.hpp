@@ -73,6 +73,7 @@ inline constexpr milliseconds store_retry = 1s;      // a result that the store 
 
 inline constexpr std::size_t commands_most = 64;       // of one environment at once: each blocks a thread, most while a cell runs
 inline constexpr std::size_t commands_urgent = 8;      // beyond them, for what ends something
+inline constexpr milliseconds command_wait = 120s;     // for a thread to take it; then they all hang, or hundreds of kernels are busy
 inline constexpr milliseconds relay_wait = 25s;        // there, for a cell to be done: hosts end commands that take long
 inline constexpr milliseconds command_margin = 15s;    // for all else that a command does: its way, an interpreter's start
 inline constexpr milliseconds stage_timeout = 60s;     // for a command that brings the program: 400 KB

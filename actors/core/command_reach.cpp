@@ -47,7 +47,14 @@ class command_reach final : public kernel_reach {
   void flush() override { link_.pump(); }
 
   std::vector<link::event> on_carried(env::carried answer) override {
+    if (newest_.begin && answer.trip == newest_.number) count_wait();
     return link_.on_brought(answer.trip, std::move(answer.outcome));
+  }
+
+  /// The newest trip carries all that is not known to have arrived, so that what waits is waiting with it.
+  steady_time::duration waited() const override {
+    if (!newest_.begin) return waited_;
+    return waited_ + (newest_.begin->taken_at().value_or(std::chrono::steady_clock::now()) - newest_.started_at);
   }
 
   std::optional<milliseconds> look_after() const override {
@@ -62,7 +69,15 @@ class command_reach final : public kernel_reach {
  private:
   void start(link::relay_link::trip next) {
     auto const is_urgent = link_.is_underway_beside(next.number);
-    self_->send(environment_, env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent});
+    count_wait();
+    newest_ = {next.number, std::chrono::steady_clock::now(), std::make_shared<env::command_start>()};
+    self_->send(environment_, env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent,
+                                         newest_.begin});
+  }
+
+  void count_wait() {
+    waited_ = waited();
+    newest_.begin.reset();
   }
 
   caf::io::broker* self_;
@@ -72,6 +87,12 @@ class command_reach final : public kernel_reach {
   kernel_id kernel_;
   storage::process_identity process_;
   link::relay_link link_;
+  struct {
+    std::uint64_t number = 0;
+    steady_time started_at{};
+    std::shared_ptr<env::command_start> begin;  // empty: it is over
+  } newest_;                                    // of the trips
+  steady_time::duration waited_{0};  // of all before it
 };
 
 }  // namespace

@@ -241,6 +241,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     flush_soon();
   }
 
+  steady_time::duration waited() const override { return reach->waited(); }
+
   void schedule_ack() {
     if (ack_at) return;
     ack_at = steady_clock::now() + defaults::ack_delay;

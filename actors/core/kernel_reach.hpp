@@ -42,6 +42,8 @@ class kernel_reach {
   virtual void flush() {}
   /// A trip of a relay is over.
   virtual std::vector<link::event> on_carried(env::carried) { return {}; }
+  /// For how long in all what was to reach it has waited to be carried there.
+  virtual steady_time::duration waited() const { return {}; }
   /// When it should be asked whether anything has come, as it does not say so itself; none: it does.
   virtual std::optional<milliseconds> look_after() const { return std::nullopt; }
   virtual void look() {}

@@ -16,6 +16,7 @@
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 
+#include "actors/base/caf.hpp"
 #include "actors/base/messages.hpp"
 #include "actors/core/eviction.hpp"
 #include "actors/link/journal.hpp"
@@ -36,6 +37,8 @@ class kernel_port {
   virtual void send_execute(std::string payload) = 0;
   /// The effects of every frame up to `seq` are recorded: it may be acked.
   virtual void record(std::uint64_t seq) = 0;
+  /// For how long in all what was to reach the kernel has waited for a command to carry it: no time that the kernel has had.
+  virtual steady_time::duration waited() const = 0;
 };
 /// Why a kernel is ended on order. The first is what its successor's `reason` says.
 enum class end_reason : std::uint8_t { reset, stop, close, deadline, shutdown, unrecorded, hibernated };

@@ -40,7 +40,7 @@ std::filesystem::path session_state::display_directory(storage::cell_record cons
 live_cell session_state::make_live(storage::cell_record row, storage::outbox_record outbox) const {
   output_log output(output_file(row), defaults::output_kept);
   display_store displays(display_directory(row));
-  return {std::move(row), std::move(outbox), {}, false, {}, {}, {}, std::move(output), std::move(displays), {}};
+  return {std::move(row), std::move(outbox), {}, false, {}, {}, {}, {}, std::move(output), std::move(displays), {}};
 }
 
 live_cell* session_state::find(cell_id const& wanted) {
@@ -265,6 +265,10 @@ void session_state::on_wake() {
     // A result that waits for the store is no reason to kill.
     auto& at = place_of(cell);
     if (std::holds_alternative<std::monostate>(at.stalled) && due(cell.overdue)) {
+      if (auto const waited = waited_since(cell.row.kernel, cell.waited); waited.count() > 0) {
+        wake_at(*(cell.overdue = now + waited));
+        continue;
+      }
       if (cell.ending == cell_ending::none) cell.ending = cell_ending::timeout;
       overdue.insert(&at);
     }

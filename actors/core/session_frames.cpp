@@ -348,10 +348,20 @@ void session_state::on_display(slot const& at, link::display shown) {
     if (each.stream) notify_display(each, *cell, notified);
 }
 
+steady_time::duration session_state::waited_since(kernel_id const& kernel, steady_time::duration& seen) const {
+  auto const* at = holder(kernel);
+  if (at == nullptr || !at->kernel->port) return {};
+  auto const all = at->kernel->port->waited();
+  return all - std::exchange(seen, all);
+}
+
 /// The kernel keeps the deadline; if it cannot (stopped, or its interpreter held), it is killed some time after. Counted from the send, by
-/// our own clock; only a cell of an earlier incarnation is counted by wall clocks, ours where the kernel's is behind it.
+/// our own clock, without the time for which it waited to be carried; only a cell of an earlier incarnation is counted by wall clocks, ours where the kernel's is behind it.
 void session_state::set_overdue(live_cell& cell) {
+  auto waited = cell.waited;
+  (void)waited_since(cell.row.kernel, waited);
   if (cell.ending != cell_ending::none) {
+    cell.waited = waited;
     wake_at(*(cell.overdue = steady_clock::now() + shared->settings.interrupt_grace + defaults::kill_margin));
     return;
   }
@@ -360,7 +370,10 @@ void session_state::set_overdue(live_cell& cell) {
   auto const ran = cell.row.started_at == 0 ? 0 : std::clamp<std::int64_t>(now_ms() - began, 0, cell.row.timeout_ms);
   auto const due =
       steady_clock::now() + milliseconds(cell.row.timeout_ms - ran) + shared->settings.interrupt_grace + defaults::kill_margin;
-  if (!cell.overdue || due < *cell.overdue) cell.overdue = due;  // an interrupt may have set a nearer one
+  if (!cell.overdue || due < *cell.overdue) {  // an interrupt may have set a nearer one
+    cell.overdue = due;
+    cell.waited = waited;
+  }
   wake_at(*cell.overdue);
 }
 

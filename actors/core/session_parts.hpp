@@ -58,6 +58,7 @@ struct live_cell {
   bool sent = false;                   // handed to the present kernel in this incarnation, or known to run there
   cell_ending ending = cell_ending::none;
   std::optional<steady_time> overdue;  // its kernel should have ended it by then: killed
+  steady_time::duration waited{0};     // kernel_port::waited() when that was set: put off by what has come since
   std::vector<waiter> waiters;
   output_log output;
   display_store displays;

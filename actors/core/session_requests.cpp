@@ -14,7 +14,7 @@ void session_state::ask_kernel(slot& at, link::request what, std::function<void(
     return then(fail(error_code::unreachable, "the kernel of session " + own_row.key.session + " does not answer now; ask again"));
   what.id = "r-" + make_ulid();
   auto const until = steady_clock::now() + patience;
-  asked_kernel.emplace(what.id, asked{at.kernel->row.kernel, std::move(then), until, hears_refusal});
+  asked_kernel.emplace(what.id, asked{at.kernel->row.kernel, std::move(then), until, hears_refusal, at.kernel->port->waited()});
   wake_at(until);
   at.kernel->port->send(link::to_json(what));
 }
@@ -31,12 +31,14 @@ void session_state::on_answered(link::answered answer) {
 void session_state::refuse_asked(std::optional<kernel_id> const& of) {
   auto const now = steady_clock::now();
   for (auto at = asked_kernel.begin(); at != asked_kernel.end();) {
-    if (at->second.of != of && at->second.until > now) {
-      wake_at(at->second.until);
+    auto& each = at->second;
+    if (each.of != of && each.until <= now) each.until += waited_since(each.of, each.waited);
+    if (each.of != of && each.until > now) {
+      wake_at(each.until);
       ++at;
       continue;
     }
-    auto const then = std::move(at->second.then);
+    auto const then = std::move(each.then);
     at = asked_kernel.erase(at);
     then(fail(error_code::unreachable, "the kernel of session " + own_row.key.session + " did not answer; ask again"));
   }

@@ -59,6 +59,7 @@ struct session_state final : session_face {
     std::function<void(result<link::answered>)> then;
     steady_time until;
     bool hears_refusal = false;  // as an answer with an error; else it is made one of ours
+    steady_time::duration waited{0};  // as live_cell's
   };
   std::map<std::string, asked> asked_kernel;
   /// A job.stop that is answered when the end of the job is recorded, at the latest then.
@@ -207,6 +208,8 @@ struct session_state final : session_face {
   void on_output(live_cell& cell, link::output_stream which, std::uint64_t offset, std::string_view text);
   void on_late_output(slot const& at, link::output const& frame);
   void set_overdue(live_cell& cell);
+  /// How long what was to reach the kernel has waited since `seen`, which is brought up to date.
+  steady_time::duration waited_since(kernel_id const& kernel, steady_time::duration& seen) const;
   void guard_background();
 
   // session_jobs.cpp

@@ -25,9 +25,10 @@ tl::expected<exec_outcome, std::string> execute(exec_registration const& registe
 
 }  // namespace
 
-exec_commands::exec_commands(caf::io::broker* self, exec_registration registered, std::string home_id)
+exec_commands::exec_commands(caf::io::broker* self, exec_registration registered, std::string home_id, milliseconds patience)
     : registered_(std::move(registered)),
       home_id_(std::move(home_id)),
+      patience_(patience),
       reporter_(std::make_shared<reporter>()),
       threads_(defaults::commands_most, defaults::commands_urgent) {
   reporter_->to = caf::actor_cast<caf::actor>(self);
@@ -38,7 +39,8 @@ exec_commands::~exec_commands() {
   reporter_->to = {};
 }
 
-void exec_commands::run(boost::json::object head, std::string frames, milliseconds timeout, bool is_urgent, on_reply then) {
+void exec_commands::run(boost::json::object head, std::string frames, milliseconds timeout, bool is_urgent, on_reply then,
+                        std::shared_ptr<command_start> begin) {
   auto const number = ++last_;
   auto& made = commands_[number];
   made.head = std::move(head);
@@ -46,13 +48,15 @@ void exec_commands::run(boost::json::object head, std::string frames, millisecon
   made.timeout = timeout;
   made.is_urgent = is_urgent;
   made.then = std::move(then);
+  made.begin = begin ? std::move(begin) : std::make_shared<command_start>();
   start(number, made);
 }
 
 void exec_commands::start(std::uint64_t number, command& what) {
   what.nonce = random_hex(8);
   what.awaits_program = false;
-  what.begun_at = std::make_shared<std::atomic<steady_time>>(steady_time{});
+  what.begin->reset();
+  what.asked_at = steady_clock::now();
   what.stagings_before = stagings_;
   what.head["nonce"] = what.nonce;
   what.head["root"] = registered_.directory;
@@ -60,8 +64,8 @@ void exec_commands::start(std::uint64_t number, command& what) {
   what.head["program"] = program_digest();
   exec_command asked{relay_command(registered_.python), {}, what.timeout, relay_input(what.head, what.frames)};
   threads_.run(
-      [number, asked = std::move(asked), begun_at = what.begun_at, registered = registered_, to = reporter_] {
-        *begun_at = steady_clock::now();
+      [number, asked = std::move(asked), begin = what.begin, registered = registered_, to = reporter_] {
+        if (!begin->take(steady_clock::now())) return;  // given up: whoever asked has been told that it did not begin
         auto outcome = execute(registered, asked);
         std::lock_guard const lock(to->mutex);
         if (to->to) caf::anon_send(to->to, command_ended{number, std::move(outcome)});
@@ -117,22 +121,29 @@ void exec_commands::on_staged(tl::expected<relay_reply, std::string> const& repl
 }
 
 std::optional<steady_time> exec_commands::give_up_late(steady_time now) {
-  std::vector<on_reply> late;
+  std::vector<std::pair<on_reply, std::string>> late;
   std::optional<steady_time> next;
   for (auto each = commands_.begin(); each != commands_.end();) {
     auto& what = each->second;
-    auto const begun_at = what.begun_at->load();
-    auto const is_running = begun_at != steady_time{} && !what.awaits_program;
-    auto const late_at = (is_running ? begun_at : now) + what.timeout + defaults::late_command;
+    auto late_at = now + what.timeout + defaults::late_command;  // the program is being brought: that ends in time
+    std::string why = "the command did not come back in time";
+    if (!what.awaits_program) {
+      auto const taken_at = what.begin->taken_at();
+      late_at = taken_at ? *taken_at + what.timeout + defaults::late_command : what.asked_at + patience_;
+      if (!taken_at && late_at <= now) {
+        if (!what.begin->withdraw()) continue;  // taken in this moment: looked at again
+        why = "no thread was free to run the command; those that there are may hang";
+      }
+    }
     if (late_at <= now) {
-      late.push_back(std::move(what.then));
+      late.emplace_back(std::move(what.then), std::move(why));
       each = commands_.erase(each);
       continue;
     }
     next = next ? std::min(*next, late_at) : late_at;
     ++each;
   }
-  for (auto const& then : late) then(tl::unexpected<std::string>("the command did not come back in time"));
+  for (auto const& [then, why] : late) then(tl::unexpected(why));
   return next;
 }
 

@@ -32,13 +32,15 @@ class exec_commands {
  public:
   using on_reply = std::function<void(tl::expected<relay_reply, std::string>)>;
 
-  exec_commands(caf::io::broker* self, exec_registration registered, std::string home_id);
+  /// `patience`: for a thread to take a command.
+  exec_commands(caf::io::broker* self, exec_registration registered, std::string home_id, milliseconds patience);
   exec_commands(exec_commands const&) = delete;
   exec_commands& operator=(exec_commands const&) = delete;
   ~exec_commands();
 
   /// `then` hears exactly once, later: the answer, or why nothing is known. Urgent ones overtake others.
-  void run(boost::json::object head, std::string frames, milliseconds timeout, bool is_urgent, on_reply then);
+  void run(boost::json::object head, std::string frames, milliseconds timeout, bool is_urgent, on_reply then,
+           std::shared_ptr<command_start> begin = {});
   void on_ended(command_ended ended);
   /// Gives up what is late; the time to be called again, if anything is underway.
   std::optional<steady_time> give_up_late(steady_time now);
@@ -56,7 +58,8 @@ class exec_commands {
     bool is_urgent = false;
     on_reply then;
     std::string nonce = {};
-    std::shared_ptr<std::atomic<steady_time>> begun_at = {};  // the epoch: a thread has not taken it yet
+    std::shared_ptr<command_start> begin;
+    steady_time asked_at = {};  // for a thread
     bool awaits_program = false;
     std::uint64_t stagings_before = 0;  // when it was started
     bool was_staged_for = false;
@@ -68,6 +71,7 @@ class exec_commands {
 
   exec_registration registered_;
   std::string home_id_;
+  milliseconds patience_;
   std::shared_ptr<reporter> reporter_;
   command_threads threads_;
   std::map<std::uint64_t, command> commands_;  // underway, or waiting for the program

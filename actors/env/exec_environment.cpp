@@ -73,7 +73,8 @@ struct exec_state {
   exec_state(caf::io::broker* broker, exec_options given)
       : self(broker),
         options(std::move(given)),
-        commands(std::make_unique<exec_commands>(self, options.registered, options.home_id)),
+        commands(std::make_unique<exec_commands>(self, options.registered, options.home_id,
+                                                 options.settings.scaled(defaults::command_wait))),
         per_calls(
             self, options,
             [this](json::object head, std::string frames, milliseconds timeout, bool is_urgent, exec_commands::on_reply then) {
@@ -93,9 +94,10 @@ struct exec_state {
 
   config const& settings() const { return options.settings; }
 
-  void run(json::object head, std::string frames, milliseconds timeout, bool is_urgent, exec_commands::on_reply then) {
-    commands->run(std::move(head), std::move(frames), timeout, is_urgent, std::move(then));
-    wake.at(self, steady_clock::now() + timeout + defaults::late_command);
+  void run(json::object head, std::string frames, milliseconds timeout, bool is_urgent, exec_commands::on_reply then,
+           std::shared_ptr<command_start> begin = {}) {
+    commands->run(std::move(head), std::move(frames), timeout, is_urgent, std::move(then), std::move(begin));
+    wake.at(self, steady_clock::now() + std::min(timeout + defaults::late_command, settings().scaled(defaults::command_wait)));
   }
 
   json::object about(std::string_view operation, kernel_id const& kernel, storage::process_identity const& process) const {
@@ -155,11 +157,13 @@ struct exec_state {
     head["wait_ms"] = wait.count();
     head["daemon_home"] = settings().home.string();
     // Those behind a first one have something to end, or to ask beside what is waited for.
-    run(std::move(head), std::move(request.trip.frames), wait + margin, request.is_urgent,
+    run(
+        std::move(head), std::move(request.trip.frames), wait + margin, request.is_urgent,
         [this, asker = request.asker, number = request.trip.number](auto reply) {
           auto outcome = reply ? read_brought(std::move(*reply)) : tl::unexpected(std::move(reply.error()));
           self->send(asker, carried{number, std::move(outcome)});
-        });
+        },
+        std::move(request.begin));
   }
 
   // ---- ends ----

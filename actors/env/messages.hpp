@@ -1,8 +1,10 @@
 // Interface of an environment actor: who asks for kernels, and what it is told. Asked by kernel actors and the supervisor only.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <caf/actor.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 
+#include "actors/base/caf.hpp"
 #include "actors/base/errors.hpp"
 #include "actors/link/messages.hpp"
 #include "actors/link/relay_link.hpp"
@@ -62,6 +65,28 @@ struct exit_known {
 
 // ---- of environments that are reached by commands only ----
 
+/// Whether a thread has taken a command, and when. A thread takes it or its owner withdraws it: whoever comes first.
+class command_start {
+ public:
+  /// False: it was withdrawn.
+  bool take(steady_time now) { return settle(now); }
+  /// False: it was taken.
+  bool withdraw() { return settle(steady_time::max()); }
+  /// It waits anew.
+  void reset() { at_ = steady_time{}; }
+  /// None: it waits, or was withdrawn.
+  std::optional<steady_time> taken_at() const {
+    auto const at = at_.load();
+    return at == steady_time{} || at == steady_time::max() ? std::nullopt : std::optional(at);
+  }
+
+ private:
+  bool settle(steady_time at) {
+    auto waits = steady_time{};
+    return at_.compare_exchange_strong(waits, at);
+  }
+  std::atomic<steady_time> at_{steady_time{}};  // the epoch: it waits; the maximum: withdrawn
+};
 /// One trip of a relay_link; `asker` gets carried with the same number.
 struct carry {
   caf::actor asker;
@@ -69,6 +94,7 @@ struct carry {
   storage::process_identity process;
   link::relay_link::trip trip;
   bool is_urgent = false;  // another trip waits there
+  std::shared_ptr<command_start> begin = {};  // kept up for whoever wants to know
 };
 struct carried {
   std::uint64_t trip = 0;

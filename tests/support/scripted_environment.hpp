@@ -25,7 +25,7 @@ namespace holdfast::test {
 class scripted_environment : public exec_environment {
  public:
   /// What a host may do instead of its work.
-  enum class mood { well, exits_255, prints_garbage, throws, refuses_spawns, holds_spawns, cuts_answers_short };
+  enum class mood { well, exits_255, prints_garbage, throws, refuses_spawns, holds_spawns, hangs, cuts_answers_short };
 
   outcome execute(command const& what) override;
 
@@ -56,6 +56,15 @@ class scripted_environment : public exec_environment {
     std::lock_guard const lock(mutex_);
     return ran_alone_;
   }
+  /// Cells that are not done, each with a command that waits for it.
+  std::size_t open_cells() const {
+    std::lock_guard const lock(mutex_);
+    std::size_t all = 0;
+    for (auto const& [id, each] : kernels_) all += each.open.size();
+    return all;
+  }
+  /// Commands that have not come back.
+  std::size_t underway() const { return underway_; }
   std::size_t living() const {
     std::lock_guard const lock(mutex_);
     return static_cast<std::size_t>(
@@ -87,6 +96,7 @@ class scripted_environment : public exec_environment {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   mood mood_ = mood::well;
+  std::atomic<std::size_t> underway_{0};
   bool is_released_ = false;
   bool is_staged_ = false;
   std::int64_t last_pid_ = 1000;
@@ -97,6 +107,11 @@ class scripted_environment : public exec_environment {
 };
 
 inline scripted_environment::outcome scripted_environment::execute(command const& what) {
+  struct counted {
+    std::atomic<std::size_t>& all;
+    explicit counted(std::atomic<std::size_t>& of) : all(of) { ++all; }
+    ~counted() { --all; }
+  } const is_underway(underway_);
   link::decoder bytes;
   auto const line = what.input.find('\n');
   auto const steps = std::stoul(what.input.substr(0, line));
@@ -107,6 +122,10 @@ inline scripted_environment::outcome scripted_environment::execute(command const
   auto const head = boost::json::parse(opening.payload).as_object();
   std::unique_lock lock(mutex_);
   operations_.emplace_back(head.at("operation").as_string());
+  if (mood_ == mood::hangs) {
+    changed_.wait(lock, [&] { return mood_ != mood::hangs; });
+    return {"", 255};
+  }
   switch (mood_) {
     case mood::exits_255: return {"", 255};
     case mood::prints_garbage: return {"motd: welcome\n\x01\x02", 0};

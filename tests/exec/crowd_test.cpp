@@ -1,0 +1,63 @@
+// More commands than there are threads for them: what waits for one loses nothing by that, and what never gets one is told so.
+#include <catch2/catch.hpp>
+
+#include "actors/base/defaults.hpp"
+#include "tests/exec/far_sides.hpp"
+
+namespace holdfast::test {
+namespace {
+
+using mood = scripted_environment::mood;
+
+/// Sessions whose cells hold every thread for commands.
+template <class Setup>
+std::vector<std::future<cell_result>> crowd_of(Setup& setup, std::string const& code) {
+  std::vector<std::future<cell_result>> all;
+  for (std::size_t each = 0; each < defaults::commands_most; ++each)
+    all.push_back(setup.open("crowd-" + std::to_string(each)).run_async(code, {.environment = "far", .timeout = 0ms}));
+  return all;
+}
+
+TEST_CASE("a cell that waits for a thread is not overdue meanwhile: its kernel keeps its state") {
+  embedded<by_script> setup(keys{{"max_kernels", "0"}, {"interrupt_grace_seconds", "1"}});
+  auto& far = *setup.far.environment;
+  auto const first = setup.run("warm", "1 + 1");
+  auto crowd = crowd_of(setup, "wait");
+  REQUIRE(comes_true([&] { return far.open_cells() == defaults::commands_most; }));
+
+  auto waiting = setup.open("warm").run_async("1 + 1", {.environment = "far", .timeout = 100ms});
+  CHECK(waiting.wait_for(100ms + 1s + defaults::kill_margin + 2s) == std::future_status::timeout);
+  far.release();
+
+  auto const result = waiting.get();
+  CHECK(result.status == "ok");
+  CHECK(result.kernel == first.kernel);
+  CHECK(kernel_of(result).at("state_lost") == false);
+  for (auto& each : crowd) CHECK(each.get().status == "ok");
+}
+
+TEST_CASE("where every command hangs, a start that no thread takes has failed in time, and its session can be closed") {
+  embedded<by_script> setup(keys{{"max_kernels", "0"}, {"fallback", "error"}, {"time_scale", "100"}});
+  auto& far = *setup.far.environment;
+  setup.run("main", "1 + 1");
+  far.set_mood(mood::hangs);
+  auto crowd = crowd_of(setup, "1 + 1");
+  REQUIRE(comes_true([&] { return far.underway() >= defaults::commands_most; }));
+  auto const spawns = far.count("spawn");
+
+  auto late = setup.open("late").run_async("1 + 1", {.environment = "far"});
+  CHECK_THROWS_AS(late.get(), failure);
+  auto closing = std::async(std::launch::async, [&] { setup.open("late").close(); });
+  auto const is_closed = closing.wait_for(20s) == std::future_status::ready;
+
+  CHECK(is_closed);
+  CHECK(far.count("spawn") == spawns);
+  far.set_mood(mood::well);
+  closing.get();
+  for (auto& each : crowd) CHECK_THROWS_AS(each.get(), failure);
+  CHECK(comes_true([&] { return far.underway() == 0; }));
+  CHECK(far.count("spawn") == spawns);  // nor is it begun when nobody wants it any more
+}
+
+}  // namespace
+}  // namespace holdfast::test
