@@ -39,11 +39,13 @@ class selection {
       ++kernels_;
       ++of_owner_[each.owner];
       memory_ += each.memory_bytes;
+      if (each.memory_bytes > 0) ++with_memory_;
     }
   }
 
   std::size_t kernels() const { return kernels_; }
   std::uint64_t memory() const { return memory_; }
+  std::size_t with_memory() const { return with_memory_; }
   std::size_t of(std::string_view owner) const {
     auto const found = of_owner_.find(owner);
     return found == of_owner_.end() ? 0 : found->second;
@@ -56,6 +58,7 @@ class selection {
     --kernels_;
     --of_owner_[each.owner];
     memory_ -= each.memory_bytes;
+    if (each.memory_bytes > 0) --with_memory_;
     into.push_back({at, reason, reason == eviction_reason::idle || !each.is_wholly_saveable});
   }
 
@@ -64,6 +67,7 @@ class selection {
     for (auto const at : order_) {
       auto const& each = all_[at];
       if (is_taken_[at] || each.is_pinned || each.save_again_at > now || (!owner.empty() && each.owner != owner)) continue;
+      if (reason == eviction_reason::memory && each.memory_bytes == 0) continue;
       take(at, reason, into);
       return true;
     }
@@ -76,6 +80,7 @@ class selection {
   std::vector<std::size_t> order_;
   std::size_t kernels_ = 0;
   std::uint64_t memory_ = 0;
+  std::size_t with_memory_ = 0;  // kernels that take some
   std::map<std::string_view, std::size_t> of_owner_;
 };
 
@@ -116,7 +121,7 @@ std::vector<victim> choose_victims(std::span<candidate const> all, std::span<std
   auto const is_over_memory = [&] {
     if (limits.memory_bytes == 0) return false;
     if (wanted > 0) return staying.memory() + defaults::kernel_memory_assumed > limits.memory_bytes;
-    return staying.kernels() > 1 && staying.memory() > limits.memory_bytes;
+    return staying.with_memory() > 1 && staying.memory() > limits.memory_bytes;
   };
   while (is_over_memory() && staying.take_next(now, eviction_reason::memory, {}, chosen)) {
   }
@@ -150,7 +155,7 @@ storage::unix_ms next_look(std::span<candidate const> all, kernel_limits const& 
 shortage shortage_of(occupancy const& there, kernel_limits const& limits) {
   if (limits.kernels_per_owner > 0 && there.of_owner >= limits.kernels_per_owner) return shortage::of_owner;
   if (limits.kernels_hard > 0 && there.kernels >= limits.kernels_hard) return shortage::kernels;
-  if (limits.memory_bytes > 0 && there.kernels > 0 && there.memory_bytes + defaults::kernel_memory_assumed > limits.memory_bytes)
+  if (limits.memory_bytes > 0 && there.memory_bytes > 0 && there.memory_bytes + defaults::kernel_memory_assumed > limits.memory_bytes)
     return shortage::memory;
   return shortage::none;
 }

@@ -28,7 +28,7 @@ struct candidate {
   std::string_view owner;
   storage::unix_ms idle_since = 0;     // the end of its last cell or job
   storage::unix_ms save_again_at = 0;  // a save failed: it is not tried again before; 0: none did
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes = 0;      // 0: it takes none of this machine, and its end makes no room for memory
   std::size_t live_jobs = 0;
   bool is_busy = false;            // a cell of it runs or is queued, or its namespace is being restored
   bool is_asked_for = false;       // a cell that is not accepted yet waits for it
@@ -72,7 +72,7 @@ struct occupancy {
   std::size_t of_owner = 0;        // of the owner that wants another one
   std::uint64_t memory_bytes = 0;  // of all
 };
-/// A kernel alone is never too large: without any, one may always be started.
+/// A kernel alone is never too large: while none takes memory, one may always be started.
 shortage shortage_of(occupancy const& there, kernel_limits const& limits);
 
 }  // namespace holdfast::core

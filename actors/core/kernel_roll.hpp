@@ -28,11 +28,12 @@ class kernel_roll {
 
   struct counted {
     std::string owner;
-    std::uint64_t memory_bytes = 0;  // resident; assumed until it is measured
+    std::uint64_t memory_bytes = 0;  // resident here; assumed until it is measured
   };
   struct waiting {
     std::string owner;
     caf::actor session;
+    bool is_here = true;  // it is to run on this machine, and takes memory of it
   };
 
   /// A kernel is counted as long as this is held: from its intended link to its proven end.
@@ -73,12 +74,13 @@ class kernel_roll {
     std::list<waiting>::iterator at_{};
   };
 
-  place enter(std::string owner);
+  /// One that runs elsewhere takes no memory of this machine.
+  place enter(std::string owner, bool is_here = true);
   /// The last in the order of arrival.
-  turn wait(std::string owner, caf::actor session);
+  turn wait(std::string owner, caf::actor session, bool is_here = true);
 
   /// Whether a kernel may be started now by somebody with that turn, or with none yet: who waits for longer comes first where both can.
-  shortage shortage_for(std::string_view owner, turn const& own) const;
+  shortage shortage_for(std::string_view owner, turn const& own, bool is_here = true) const;
   /// Those who wait and may start now, in order of arrival.
   std::vector<caf::actor> admitted() const;
 

@@ -100,7 +100,7 @@ void session_state::load(std::vector<storage::link_record> links, session_record
     }
     auto& at = found->second;
     at.kernel = session_kernel{{}, link, {}, false, {}};
-    at.kernel->place = shared->kernels->enter(own_row.key.owner);
+    at.kernel->place = shared->kernels->enter(own_row.key.owner, link.environment == "local");
     if (link.state == storage::link_state::intended)
       spawn_kernel(at);  // asked for again: starting is idempotent by kernel id
     else

@@ -261,7 +261,7 @@ bool session_state::take_settings(run_cell const& what) {
 /// Makes the intended link of a kernel of that key and asks for it. `asking`: the first arrival, whose settings are recorded with the link
 /// and taken back if that kernel does not start; null: accepted cells need it.
 void session_state::start_kernel(storage::kernel_slot const& key, run_cell const* asking) {
-  if (shared->shutting_down || closing || !is_admitted(asking == nullptr)) return;
+  if (shared->shutting_down || closing || !is_admitted(key, asking == nullptr)) return;
   auto before = own_row;
   auto const is_changed = asking != nullptr && cells.empty() && take_settings(*asking);
   auto const number = make_slot(key);
@@ -299,7 +299,7 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   if (is_changed) shared->move_later(own_row.number);
   at.kernel = session_kernel{{}, std::move(link), {}, false, {}};
   at.kernel->row_before = std::move(before);
-  at.kernel->place = shared->kernels->enter(own_row.key.owner);
+  at.kernel->place = shared->kernels->enter(own_row.key.owner, key.environment == "local");
   spawn_kernel(at);
 }
 

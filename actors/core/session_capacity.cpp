@@ -15,13 +15,14 @@ using step = saved_namespace::step;
 
 // ---- admission ----
 
-bool session_state::is_admitted(bool for_cells) {
-  short_of = shared->kernels->shortage_for(own_row.key.owner, turn);
+bool session_state::is_admitted(storage::kernel_slot const& key, bool for_cells) {
+  auto const is_here = key.environment == "local";
+  short_of = shared->kernels->shortage_for(own_row.key.owner, turn, is_here);
   if (short_of == shortage::none) {
     leave_queue();
     return true;
   }
-  if (!turn) turn = shared->kernels->wait(own_row.key.owner, address());
+  if (!turn) turn = shared->kernels->wait(own_row.key.owner, address(), is_here);
   if (for_cells && !admission_until) {
     admission_until = steady_clock::now() + shared->settings.scaled(shared->settings.admission_timeout);
     wake_at(*admission_until);

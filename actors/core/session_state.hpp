@@ -172,8 +172,8 @@ struct session_state final : session_face {
   void send_execute(slot& at, live_cell& cell);
 
   // session_capacity.cpp
-  /// Whether a kernel may be started now; if not, the session waits in the queue for one. `for_cells`: accepted ones need it.
-  bool is_admitted(bool for_cells);
+  /// Whether a kernel of that key may be started now; if not, the session waits in the queue for one. `for_cells`: accepted ones need it.
+  bool is_admitted(storage::kernel_slot const& key, bool for_cells);
   void leave_queue();
   /// What there is no room in.
   std::string shortage_in_words() const;

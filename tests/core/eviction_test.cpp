@@ -222,3 +222,12 @@ TEST_CASE("whatever there is, no busy kernel is chosen, none twice, and no more 
     }
   }
 }
+
+TEST_CASE("over the memory budget nothing is ended that takes no memory, and the only one that does stays") {
+  std::vector<candidate> all{idle_kernel("far", 1), idle_kernel("b", 20), idle_kernel("c", 30)};
+  all[0].memory_bytes = 0;
+
+  auto const chosen = choose_victims(all, {}, {.memory_bytes = 5 * defaults::mib}, now);
+
+  CHECK(names(all, chosen) == list{"b"});
+}

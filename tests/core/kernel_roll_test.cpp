@@ -104,3 +104,26 @@ TEST_CASE("of those who wait as many are admitted as there is room for, in their
   CHECK(there.roll.shortage_for("b", b) == shortage::none);
   CHECK(there.roll.shortage_for("c", c) == shortage::kernels);
 }
+
+TEST_CASE("a kernel elsewhere takes no memory of this machine, and waits for none") {
+  rolled there({.memory_bytes = defaults::kernel_memory_assumed});
+  auto const far = there.roll.enter("a", false);
+  CHECK(there.roll.memory_bytes() == 0);
+  CHECK(there.roll.shortage_for("a", {}) == shortage::none);
+
+  auto const here = there.roll.enter("a");
+
+  CHECK(there.roll.shortage_for("a", {}) == shortage::memory);
+  CHECK(there.roll.shortage_for("a", {}, false) == shortage::none);
+}
+
+TEST_CASE("who waits for memory keeps nobody waiting whose kernel runs elsewhere") {
+  rolled there({.kernels_hard = 3, .memory_bytes = defaults::kernel_memory_assumed});
+  auto const here = there.roll.enter("a");
+  auto const first = there.roll.wait("a", {});
+  auto const elsewhere = there.roll.wait("b", {}, false);
+
+  CHECK(there.roll.shortage_for("b", elsewhere, false) == shortage::none);
+  CHECK(there.roll.shortage_for("c", {}) == shortage::memory);
+  CHECK(there.roll.admitted().size() == 1);
+}
