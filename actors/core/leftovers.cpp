@@ -139,12 +139,13 @@ std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid) {
   return pids;
 }
 
-bool end_job(job_id const& job) {
+job_end end_job(job_id const& job) {
   auto const mark = "HOLDFAST_JOB=" + job.text;
   std::vector<leftover> found;
   take_hold(
       other_processes(), [&](pid_t pid) { return has_variable(pid, mark); }, found);
-  return end_all(found);
+  if (found.empty()) return job_end::none_found;
+  return end_all(found) ? job_end::ended : job_end::some_left;
 }
 
 }  // namespace holdfast::core

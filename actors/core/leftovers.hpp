@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "storage/ids.hpp"
@@ -14,7 +15,8 @@ namespace holdfast::core {
 /// Spares jobs that outlive their kernel, which have a session and a mark of their own.
 std::vector<pid_t> end_leftovers(kernel_id const& kernel, pid_t kernel_pid);
 
-/// Ends the processes that carry that job's mark, the same way; false if some are left.
-bool end_job(job_id const& job);
+enum class job_end : std::uint8_t { none_found, ended, some_left };
+/// Ends the processes that carry that job's mark, the same way.
+job_end end_job(job_id const& job);
 
 }  // namespace holdfast::core

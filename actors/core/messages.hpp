@@ -191,7 +191,8 @@ struct end_job_group {
 };
 struct job_group_ended {
   job_id job;
-  bool is_gone = false;  // nothing of it is left
+  bool is_gone = false;    // nothing of it is left
+  bool was_found = false;  // something of it was there
 };
 /// Copies a file so that it is whole and synced under its new name, or not there; answers with file_copied.
 struct copy_file {

@@ -210,12 +210,18 @@ void session_state::on_read_job_output(reply_to const& from, storage::job_record
   });
 }
 
+/// Where nothing of it was found nobody has stopped it: it has ended by itself, or runs on without its mark, or on another machine.
 void session_state::on_job_group_ended(job_group_ended const& told) {
   auto const found = find_job(jobs, told.job);
   if (found == jobs.end()) return;
-  if (!told.is_gone) return log::warn("job-not-ended", "job {} does not end", told.job.text);
+  if (!told.is_gone || (!told.was_found && is_alive(*found))) {
+    log::warn("job-not-ended", "job {} was not ended: {}", told.job.text, told.is_gone ? "none of its processes is known" : "it does not end");
+    for (auto& each : job_waiters)
+      if (each.job == told.job) each.until = {};
+    return answer_job_waiters(steady_clock::now());
+  }
   auto row = *found;
-  row.state = storage::job_state::stopped;
+  row.state = told.was_found ? storage::job_state::stopped : storage::job_state::lost;
   row.finished_at = now_ms();
   if (shared->commit({storage::put_job{row}})) keep_jobs({row});
 }

@@ -108,6 +108,7 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
   if (order.told) {
     at.saved.evicted = make_notice("evicted", evicted_in_words(*order.told, *told), {});
     at.saved.evicted->details = skipped_details(*told);
+    name_kernel(*at.saved.evicted, order.kernel);
   }
   record_saved(at, {own_row.number, at.number, order.kernel, state_path(own_row.number, at.number), order.reason, told->bytes,
                     now_ms(), std::move(told->names), std::move(told->skipped)});
@@ -233,7 +234,7 @@ void session_state::erase_saved(slot& at, std::optional<storage::notice_record> 
 void session_state::erase_saved_untold(slot& at) {
   at.saved.withdrawn.clear();
   for (auto const& each : notices)
-    if (each.kind == "evicted") at.saved.withdrawn.push_back(each.notice);
+    if (each.kind == "evicted" && names_kernel(each, at.saved.row->kernel)) at.saved.withdrawn.push_back(each.notice);
   erase_saved(at, {});
 }
 

@@ -171,7 +171,8 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           caf::anon_send(request.to.front, std::move(made));
         },
         [=](end_job_group const& request) {
-          caf::anon_send(request.asker, job_group_ended{request.job, end_job(request.job)});
+          auto const how = end_job(request.job);
+          caf::anon_send(request.asker, job_group_ended{request.job, how != job_end::some_left, how != job_end::none_found});
         },
         [=](copy_file const& request) {
           caf::anon_send(request.asker, file_copied{request.tag, copy_durably(request.from, request.to)});

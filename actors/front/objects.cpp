@@ -178,7 +178,7 @@ std::vector<object_description> notice_objects() {
       {"notice details",
        {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
         list("skipped", "skipped name", "names that could not be saved or restored; the first 1000"),
-        or_left_out(text("kernel", "of `reattached` and `restored`: that it is about")),
+        or_left_out(text("kernel", "of `reattached`, `restored` and `evicted`: that it is about")),
         or_left_out(list("names", "string", "of `restored`: those that were; the first 1000"))}},
       {"skipped name", {text("name", "of the variable"), text("reason", "why it is not there")}},
       {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},

@@ -311,6 +311,25 @@ class CrashTest(EvictionCase):
                 alive = {each.pid for each in self.daemon.nurseries()} | {self.daemon.pid}
                 wait_until(lambda: {each.pid for each in self.daemon.processes()} <= alive, "no kernel to be left")
 
+    def test_of_two_in_one_session_the_one_that_was_undone_is_not_told_and_the_other_is(self):
+        self.daemon.restart(HOLDFAST_MAX_KERNELS="9")
+        gone = self.daemon.run("x = 1", session="a", tools=["one"])["kernel"]["id"]
+        kept = self.daemon.run("x = 2", session="a", tools=[])["kernel"]["id"]
+        self.daemon.restart(HOLDFAST_MAX_KERNELS="1", HOLDFAST_FAILPOINTS="core.after_saved_recorded=1*off->kill",
+                            HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log))
+        wait_until(lambda: [each["kernel"] for each in self.daemon.kernels()] == [kept], "the older one to be hibernated")
+        self.daemon.connect().send("run", code="1", session="b", cell="over-the-cap")
+        self.assertEqual(self.daemon.wait_ended(), -9)
+
+        self.daemon.start(HOLDFAST_MAX_KERNELS="9")
+
+        def told():
+            notices = self.daemon.call("notice.list", owner="default", session="a")["items"]
+            return [each["details"]["kernel"] for each in notices if each["kind"] == "evicted"]
+
+        wait_until(lambda: told() == [gone], "the notice of the one that is hibernated to be the only one")
+        self.assertEqual([each["kernel"] for each in self.daemon.kernels(session="a")], [kept])
+
 
 if __name__ == "__main__":
     unittest.main()

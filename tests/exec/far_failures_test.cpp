@@ -184,6 +184,24 @@ TEST_CASE("a kernel that ended there at its grace, with no gateway, has left its
   CHECK(kernel_of(second).at("restored") == true);
 }
 
+TEST_CASE("of a job there that has outlived its kernel and of which nothing is found, nobody says that it was stopped") {
+  embedded<by_shell> setup;
+  // Without its variables nothing tells the process from others.
+  auto const started = setup.run("main", "job = run('env', '-i', 'sleep', '600', keep=True)\nprint(job.pid)\njob.id");
+  REQUIRE(started.value);
+  auto const job = started.value->substr(1, started.value->size() - 2);
+  auto const pid = static_cast<pid_t>(std::stoi(started.stdout_text));
+  ::kill(static_cast<pid_t>(setup.only_pid()), SIGKILL);
+  setup.run("main", "1 + 1");
+  REQUIRE(::kill(pid, 0) == 0);
+  auto const stop = [&] { return boost::json::parse(setup.running->call("job.stop", R"({"job":")" + job + "\"}")).at("state"); };
+
+  CHECK(stop() == "running");
+
+  ::kill(pid, SIGKILL);
+  CHECK(comes_true([&] { return stop() == "lost"; }));
+}
+
 TEST_CASE("a session whose kernel is elsewhere is not forked, and told why") {
   embedded<by_script> setup;
   setup.run("main", "1 + 1");
