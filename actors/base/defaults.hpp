@@ -71,15 +71,15 @@ inline constexpr milliseconds store_retry = 1s;      // a result that the store 
 
 // ---- environments that are reached by commands ------------------------------------------------------------------------
 
-inline constexpr std::size_t commands_most = 64;       // of one environment at once: each blocks a thread, most while a cell runs
-inline constexpr std::size_t commands_urgent = 8;      // beyond them, for what ends something
-inline constexpr milliseconds command_wait = 120s;     // for a thread to take it; then they all hang, or hundreds of kernels are busy
-inline constexpr milliseconds relay_wait = 25s;        // there, for a cell to be done: hosts end commands that take long
-inline constexpr milliseconds command_margin = 15s;    // for all else that a command does: its way, an interpreter's start
-inline constexpr milliseconds stage_timeout = 60s;     // for a command that brings the program: 400 KB
-inline constexpr milliseconds late_command = 5s;       // after its timeout; then nothing is known of it
-inline constexpr milliseconds jobs_look = 5s;          // from one look at a kernel with jobs that nobody waits for to the next
-inline constexpr int grace_looks = 4;                  // of an idle kernel within its grace, which begins anew with each
+inline constexpr std::size_t commands_most = 64;     // of one environment at once: each blocks a thread, most while a cell runs
+inline constexpr std::size_t commands_urgent = 8;    // beyond them, for what ends something
+inline constexpr milliseconds command_wait = 120s;   // for a thread to take it; then they all hang, or hundreds of kernels are busy
+inline constexpr milliseconds relay_wait = 25s;      // there, for a cell to be done: hosts end commands that take long
+inline constexpr milliseconds command_margin = 15s;  // for all else that a command does: its way, an interpreter's start
+inline constexpr milliseconds stage_timeout = 60s;   // for a command that brings the program: 400 KB
+inline constexpr milliseconds late_command = 5s;     // after its timeout; then nothing is known of it
+inline constexpr milliseconds jobs_look = 5s;        // from one look at a kernel with jobs that nobody waits for to the next
+inline constexpr int grace_looks = 4;                // of an idle kernel within its grace, which begins anew with each
 inline constexpr milliseconds remains_patience = 60s;  // for what a dead kernel left, where its host does not answer
 inline constexpr std::uint32_t removals_tried = 10;    // of a dead kernel's directory there; its host may be away
 inline constexpr milliseconds removal_retry = 5s;

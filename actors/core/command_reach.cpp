@@ -71,8 +71,8 @@ class command_reach final : public kernel_reach {
     auto const is_urgent = link_.is_underway_beside(next.number);
     count_wait();
     newest_ = {next.number, std::chrono::steady_clock::now(), std::make_shared<env::command_start>()};
-    self_->send(environment_, env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent,
-                                         newest_.begin});
+    self_->send(environment_,
+                env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent, newest_.begin});
   }
 
   void count_wait() {
@@ -92,7 +92,7 @@ class command_reach final : public kernel_reach {
     steady_time started_at{};
     std::shared_ptr<env::command_start> begin;  // empty: it is over
   } newest_;                                    // of the trips
-  steady_time::duration waited_{0};  // of all before it
+  steady_time::duration waited_{0};             // of all before it
 };
 
 }  // namespace

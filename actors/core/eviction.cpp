@@ -155,7 +155,8 @@ storage::unix_ms next_look(std::span<candidate const> all, kernel_limits const& 
 shortage shortage_of(occupancy const& there, kernel_limits const& limits) {
   if (limits.kernels_per_owner > 0 && there.of_owner >= limits.kernels_per_owner) return shortage::of_owner;
   if (limits.kernels_hard > 0 && there.kernels >= limits.kernels_hard) return shortage::kernels;
-  if (limits.memory_bytes > 0 && there.memory_bytes > 0 && there.memory_bytes + defaults::kernel_memory_assumed > limits.memory_bytes)
+  if (limits.memory_bytes > 0 && there.memory_bytes > 0 &&
+      there.memory_bytes + defaults::kernel_memory_assumed > limits.memory_bytes)
     return shortage::memory;
   return shortage::none;
 }

@@ -215,7 +215,8 @@ void session_state::on_job_group_ended(job_group_ended const& told) {
   auto const found = find_job(jobs, told.job);
   if (found == jobs.end()) return;
   if (!told.is_gone || (!told.was_found && is_alive(*found))) {
-    log::warn("job-not-ended", "job {} was not ended: {}", told.job.text, told.is_gone ? "none of its processes is known" : "it does not end");
+    log::warn("job-not-ended", "job {} was not ended: {}", told.job.text,
+              told.is_gone ? "none of its processes is known" : "it does not end");
     for (auto& each : job_waiters)
       if (each.job == told.job) each.until = {};
     return answer_job_waiters(steady_clock::now());

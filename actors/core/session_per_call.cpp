@@ -164,7 +164,8 @@ storage::cell_record session_state::ended_alone(live_cell& cell, env::per_call_e
   if (cell.ending == cell_ending::reset || cell.ending == cell_ending::close) row.status = cell_status::interrupted;
   std::string why = row.status == cell_status::timeout ? "the cell ran longer than its timeout" : "the cell was interrupted";
   if (row.status == cell_status::timeout && told.cut_to.count() > 0)
-    why = "the cell ran longer than the " + std::to_string(told.cut_to.count()) + " ms that one command may take there without a kernel";
+    why = "the cell ran longer than the " + std::to_string(told.cut_to.count()) +
+          " ms that one command may take there without a kernel";
   if (facts.error && facts.error->name == "KeyboardInterrupt" && facts.error->message.empty()) facts.error->message = why;
   if (!told.reply && row.status != cell_status::lost)
     facts.error = link::cell_error{"KeyboardInterrupt", why + "; its interpreter was killed", {}};

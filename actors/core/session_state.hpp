@@ -58,7 +58,7 @@ struct session_state final : session_face {
     kernel_id of;
     std::function<void(result<link::answered>)> then;
     steady_time until;
-    bool hears_refusal = false;  // as an answer with an error; else it is made one of ours
+    bool hears_refusal = false;       // as an answer with an error; else it is made one of ours
     steady_time::duration waited{0};  // as live_cell's
   };
   std::map<std::string, asked> asked_kernel;

@@ -81,7 +81,9 @@ struct exec_state {
               run(std::move(head), std::move(frames), timeout, is_urgent, std::move(then));
             },
             [this](steady_time when) { wake.at(self, when); },
-            [this](std::string const& name) { on_remove({kernel_id(name), {}}); }) {}
+            [this](std::string const& name) {
+              on_remove({kernel_id(name), {}});
+            }) {}
 
   caf::io::broker* self;
   exec_options options;

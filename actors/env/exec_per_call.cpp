@@ -57,7 +57,8 @@ std::list<exec_per_calls::one>::iterator exec_per_calls::find(std::string const&
 }
 
 std::list<exec_per_calls::one>::iterator exec_per_calls::find(caf::actor const& asker, std::uint64_t number) {
-  return std::find_if(all_.begin(), all_.end(), [&](auto const& each) { return each.asker == asker && each.plan.number == number; });
+  return std::find_if(all_.begin(), all_.end(),
+                      [&](auto const& each) { return each.asker == asker && each.plan.number == number; });
 }
 
 milliseconds exec_per_calls::longest_cell() const {

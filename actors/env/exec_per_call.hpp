@@ -39,7 +39,7 @@ class exec_per_calls {
     bool is_begun = false;  // it has its source
     std::optional<order_per_call::what> wanted = {};
     milliseconds retry_delay{0};
-    std::uint32_t tries = 0;  // of the kill of one that nobody asks for
+    std::uint32_t tries = 0;                 // of the kill of one that nobody asks for
     std::optional<steady_time> try_at = {};  // none: a command is underway, or nothing is wanted
   };
 

@@ -93,7 +93,7 @@ struct carry {
   kernel_id kernel;
   storage::process_identity process;
   link::relay_link::trip trip;
-  bool is_urgent = false;  // another trip waits there
+  bool is_urgent = false;                     // another trip waits there
   std::shared_ptr<command_start> begin = {};  // kept up for whoever wants to know
 };
 struct carried {

@@ -61,7 +61,8 @@ struct thread_orders final : per_call::orders {
 /// From a session to its environment.
 class sent_orders final : public per_call::orders {
  public:
-  sent_orders(caf::actor to, caf::actor asker, std::uint64_t number) : to_(std::move(to)), asker_(std::move(asker)), number_(number) {}
+  sent_orders(caf::actor to, caf::actor asker, std::uint64_t number)
+      : to_(std::move(to)), asker_(std::move(asker)), number_(number) {}
 
   void go(std::string source) override { give(order_per_call::what::go, std::move(source)); }
   void interrupt() override { give(order_per_call::what::interrupt); }

@@ -216,15 +216,26 @@ class CapTest(EvictionCase):
 class SlowDiskTest(EvictionCase):
     """What comes while a saved namespace is on its way to the disk, its kernel still there."""
 
-    environment = {"HOLDFAST_MAX_KERNELS": "2", "HOLDFAST_FAILPOINTS": "storage.disk.before_commit=delay(500)"}
+    environment = {"HOLDFAST_MAX_KERNELS": "2"}
+
+    def setUp(self):
+        super().setUp()
+        points = "storage.disk.before_commit=delay(1000);core.before_saved_recorded=delay(1)"
+        self.daemon.restart(HOLDFAST_FAILPOINTS=points, HOLDFAST_FAILPOINT_LOG=str(self.daemon.failpoint_log))
 
     def until_recording(self):
         """The row of kernel a, which goes."""
-        self.fill("a", "b", "c")
+        self.fill("a")
         kernel = self.daemon.kernels(session="a")[0]
-        wait_until(lambda: any(not name.endswith((".part", ".done")) for name in self.state_files()), "the file to be whole")
+        self.fill("b")
+        before = self.recordings()
+        self.daemon.connect().send("run", code="x = 'c'", session="c")  # its row goes to the disk, too, and is not waited for
+        wait_until(lambda: self.recordings() > before, "the namespace to be recorded")
         self.assertEqual([each["kernel"] for each in self.daemon.kernels(session="a")], [kernel["kernel"]])
         return kernel
+
+    def recordings(self):
+        return str(self.daemon.fired_failpoints()).count("core.before_saved_recorded")
 
     def test_a_reset_or_a_close_wins(self):
         for method, outcome in (("session.reset", "new"), ("session.close", None)):

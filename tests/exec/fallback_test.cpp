@@ -102,7 +102,8 @@ TEMPLATE_TEST_CASE("with fallback = error a cell without a kernel there is refus
   CHECK(setup.far.environment->count("per_call") == 0);
 }
 
-TEMPLATE_TEST_CASE("where no interpreter runs there either, the cell is refused with why there is no kernel", "", by_script, by_shell) {
+TEMPLATE_TEST_CASE("where no interpreter runs there either, the cell is refused with why there is no kernel", "", by_script,
+                   by_shell) {
   embedded<TestType> setup;
   setup.far.cut_off(true);
 

@@ -246,12 +246,12 @@ inline boost::json::object scripted_environment::run_alone(json const& head, std
   changed_.notify_all();
   auto const& order = orders_[std::string(head.at("call").as_string())];
   auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds(head.at("timeout_ms").as_int64());
-  auto const is_over = changed_.wait_until(lock, until, [&] {
-    return order == "kill" || (code == "wait" ? is_released_ || !order.empty() : code != "hang");
-  });
-  link::append(came, 1, 0, boost::json::serialize(json{{"type", "output"}, {"cell", ""}, {"stream", "stdout"}, {"offset", 0}, {"text", code}}));
-  json ended{{"type", "ended"}, {"exit_code", 0},           {"timed_out", !is_over},
-             {"reply", nullptr}, {"stdout_bytes", code.size()}, {"stderr_bytes", 0}};
+  auto const is_over = changed_.wait_until(
+      lock, until, [&] { return order == "kill" || (code == "wait" ? is_released_ || !order.empty() : code != "hang"); });
+  link::append(came, 1, 0,
+               boost::json::serialize(json{{"type", "output"}, {"cell", ""}, {"stream", "stdout"}, {"offset", 0}, {"text", code}}));
+  json ended{{"type", "ended"},  {"exit_code", 0}, {"timed_out", !is_over}, {"reply", nullptr}, {"stdout_bytes", code.size()},
+             {"stderr_bytes", 0}};
   if (order == "kill" || (!is_over && code == "hang"))
     ended["exit_code"] = -9;
   else if (code == "raise" || !order.empty() || !is_over)
