@@ -29,6 +29,18 @@ class LeftFilesTest(DaemonCase):
         self.assert_ok(self.daemon.run("2", session="stays"))
         self.assertEqual(self.daemon.call("cell.output", session="stays", cell="c1")["chunks"][0]["text"], "kept\n")
 
+    def test_a_saved_namespace_that_was_copied_for_a_fork_which_was_not_recorded_is_removed(self):
+        kernel = self.daemon.run("x = 41")["kernel"]["id"]
+        self.daemon.call("kernel.stop", kernel=kernel)
+        self.daemon.kill()
+        (self.daemon.home / "state" / "2.0").write_text("left")  # its number was never given to a session
+
+        self.daemon.start()
+
+        wait_until(lambda: self.names("state") == ["1.0"], "the copy to be gone")
+        self.daemon.call("session.fork", into="b")
+        self.assert_ok(self.daemon.run("x", session="b"), "41")
+
 
 if __name__ == "__main__":
     unittest.main()
