@@ -51,7 +51,8 @@ void file_sweep::on_wake(steady_time now) {
 
 void file_sweep::look_at(std::filesystem::path const& path) {
   auto const number = session_of(path.filename().string());
-  // One that was given since the start may be a fork's, whose files come before its row. One that never was is of a fork that a death ended.
+  // One that was given since the start may be a fork's, whose files come before its row. One that never was is of a fork that a death
+  // ended.
   if (number == 0 || (number > last_ && number <= shared_->last_session)) return;
   auto const row = shared_->stores->session(number);
   if (!row || *row) return;  // it is there, or that is not known

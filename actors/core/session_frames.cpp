@@ -356,7 +356,8 @@ steady_time::duration session_state::waited_since(kernel_id const& kernel, stead
 }
 
 /// The kernel keeps the deadline; if it cannot (stopped, or its interpreter held), it is killed some time after. Counted from the send, by
-/// our own clock, without the time for which it waited to be carried; only a cell of an earlier incarnation is counted by wall clocks, ours where the kernel's is behind it.
+/// our own clock, without the time for which it waited to be carried; only a cell of an earlier incarnation is counted by wall clocks, ours
+/// where the kernel's is behind it.
 void session_state::set_overdue(live_cell& cell) {
   auto waited = cell.waited;
   (void)waited_since(cell.row.kernel, waited);

@@ -111,7 +111,8 @@ class HardCapTest(CapacityCase):
                         pass
                 self.daemon.call("owner.close")
 
-    def test_an_accepted_cell_that_needs_a_fresh_kernel_waits_for_room_too_and_ends_as_at_capacity(self):
+    def queue_behind_a_death(self):
+        """A client with both kernels taken: b's dies soon, with a cell accepted behind the one that ends it."""
         self.daemon.restart(HOLDFAST_ADMISSION_TIMEOUT_SECONDS="5")
         self.busy("a")
         client = self.daemon.connect()
@@ -119,6 +120,10 @@ class HardCapTest(CapacityCase):
         wait_until(lambda: len(self.daemon.kernels()) == 2, "both kernels to be there")
         queued = client.send("run", code="1", session="b", cell="queued", stream=True)
         client.wait_accepted("queued", queued)
+        return client, killed, queued
+
+    def test_an_accepted_cell_that_needs_a_fresh_kernel_waits_for_room_too_and_ends_as_at_capacity(self):
+        client, killed, queued = self.queue_behind_a_death()
         other = client.send("run", code="import time; time.sleep(8)", session="c", stream=True, cell="other")
 
         self.assertEqual(killed.result()["status"], "lost")
@@ -132,13 +137,7 @@ class HardCapTest(CapacityCase):
         self.assert_ok(self.daemon.run("1", session="b"))
 
     def test_the_room_for_an_accepted_cell_is_not_given_to_a_later_one_of_its_session(self):
-        self.daemon.restart(HOLDFAST_ADMISSION_TIMEOUT_SECONDS="5")
-        self.busy("a")
-        client = self.daemon.connect()
-        killed = client.send("run", code="import os, signal, time; time.sleep(0.5); os.kill(os.getpid(), signal.SIGKILL)", session="b")
-        wait_until(lambda: len(self.daemon.kernels()) == 2, "both kernels to be there")
-        queued = client.send("run", code="1", session="b", cell="queued", stream=True)
-        client.wait_accepted("queued", queued)
+        client, killed, queued = self.queue_behind_a_death()
         other = self.daemon.connect().send("run", code="import time; time.sleep(2)", session="c")
         self.assertEqual(killed.result()["status"], "lost")
         wait_until(lambda: "c" in {row["session"] for row in self.daemon.kernels()}, "it to have the room")

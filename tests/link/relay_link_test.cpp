@@ -43,6 +43,15 @@ struct far {
     link.on_brought(trips.back().number, said(0));
     link.pump();
   }
+
+  /// Attached, with trips 2 (a cell) and 3 (an interrupt, which must not wait) underway.
+  void begin_two() {
+    attach();
+    link.send("execute");
+    link.pump();
+    link.send("interrupt");
+    link.pump();
+  }
 };
 
 template <class Event>
@@ -99,12 +108,7 @@ TEST_CASE("what is recorded is acked with the next attach") {
 
 TEST_CASE("what must not wait goes with a second trip, and what both bring is taken once") {
   far kernel;
-  kernel.attach();
-  kernel.link.send("execute");
-  kernel.link.pump();
-
-  kernel.link.send("interrupt");
-  kernel.link.pump();
+  kernel.begin_two();
   REQUIRE(kernel.trips.size() == 3);
   CHECK(kernel.carried() == std::vector<std::uint64_t>{1, 2});
 
@@ -116,11 +120,7 @@ TEST_CASE("what must not wait goes with a second trip, and what both bring is ta
 
 TEST_CASE("a trip that failed says nothing while another one is underway") {
   far kernel;
-  kernel.attach();
-  kernel.link.send("execute");
-  kernel.link.pump();
-  kernel.link.send("interrupt");
-  kernel.link.pump();
+  kernel.begin_two();
 
   CHECK(kernel.link.on_brought(2, tl::unexpected<std::string>("away")).empty());
   CHECK(count<broken>(kernel.link.on_brought(3, tl::unexpected<std::string>("away"))) == 1);
@@ -128,11 +128,7 @@ TEST_CASE("a trip that failed says nothing while another one is underway") {
 
 TEST_CASE("a newest trip that failed is the end of the connection, though an earlier one waits") {
   far kernel;
-  kernel.attach();
-  kernel.link.send("execute");
-  kernel.link.pump();
-  kernel.link.send("interrupt");
-  kernel.link.pump();
+  kernel.begin_two();
 
   CHECK(count<broken>(kernel.link.on_brought(3, tl::unexpected<std::string>("away"))) == 1);
 }
@@ -179,11 +175,7 @@ TEST_CASE("a kernel that takes nothing is not asked again at once") {
 
 TEST_CASE("proof of absence is told, whatever else is underway") {
   far kernel;
-  kernel.attach();
-  kernel.link.send("execute");
-  kernel.link.pump();
-  kernel.link.send("interrupt");
-  kernel.link.pump();
+  kernel.begin_two();
   brought nothing;
   nothing.end = ending::gone;
 
