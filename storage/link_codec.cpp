@@ -48,7 +48,7 @@ void link_codec::write(byte_writer& out, row const& from) {
 
 void link_codec::read(byte_reader& key, byte_reader& value, row& into) {
   into.kernel.text = std::string(key.remaining());
-  into.state = value.below<link_state>(static_cast<std::uint8_t>(link_state::live) + 1);
+  into.state = value.below<link_state>(static_cast<std::uint8_t>(link_state::orphan) + 1);
   into.last_seq = value.u64();
   into.session = value.u64();
   into.slot = value.u32();

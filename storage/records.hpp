@@ -101,7 +101,7 @@ struct cell_index {
   bool expired = false;  // the row was trimmed: answer cell_expired
 };
 
-enum class link_state : std::uint8_t { intended, live };
+enum class link_state : std::uint8_t { intended, live, orphan };
 
 /// The relation session <-> kernel and the persisted part of its channel.
 struct link_record {
@@ -112,7 +112,7 @@ struct link_record {
   std::string python;        // as the interpreter itself says, once it is known
   std::string asked_python;  // as it was asked for: a path, or a name to find on PATH
   std::vector<std::string> tools;
-  link_state state = link_state::intended;  // intended: the spawn was asked for, its answer is not recorded
+  link_state state = link_state::intended;  // intended: the spawn was asked for, its answer is not recorded; orphan: given up
   std::string token;                        // 64 hex digits
   nursery_id nursery;
   std::string directory;  // relative to the home
@@ -125,7 +125,7 @@ struct link_record {
   std::string reason =
       "first";  // why it came to be: first, reset, died, tools_changed, environment_changed, restored, restore_failed, forked
   unix_ms started_at = 0;
-  unix_ms idle_since = 0;  // end of its last cell
+  unix_ms idle_since = 0;  // end of its last cell; of an orphan: when it was given up
 };
 
 struct nursery_record {

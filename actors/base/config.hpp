@@ -24,6 +24,7 @@ struct config {
   std::chrono::milliseconds interrupt_grace = defaults::interrupt_grace;
   std::chrono::milliseconds grace = defaults::grace;
   std::chrono::milliseconds hello_deadline = defaults::hello_deadline;
+  std::chrono::milliseconds attach_budget = defaults::attach_budget;
   std::chrono::milliseconds admission_timeout = defaults::admission_timeout;
   std::chrono::milliseconds idle = defaults::idle;  // 0: never
 

@@ -133,6 +133,7 @@ std::span<config_key const> config_keys() {
       {"interrupt_grace_seconds", seconds(&config::interrupt_grace, 0.001)},
       {"grace_seconds", seconds(&config::grace, 0.001)},
       {"hello_deadline_seconds", seconds(&config::hello_deadline, 0.001)},
+      {"attach_budget_seconds", seconds(&config::attach_budget, 0.001)},
       {"admission_timeout_seconds", seconds(&config::admission_timeout, 0.001)},
       {"idle_seconds", seconds(&config::idle, 0)},
       {"max_kernels", count(&config::max_kernels, 0, 1'000'000)},

@@ -29,5 +29,9 @@
   X(core_after_restored_recorded, "core.after_restored_recorded")    \
   X(core_after_fork_recorded, "core.after_fork_recorded")            \
   X(core_before_clone_recorded, "core.before_clone_recorded")        \
-  X(core_after_clone_recorded, "core.after_clone_recorded")
+  X(core_after_clone_recorded, "core.after_clone_recorded")          \
+  X(core_before_orphan_recorded, "core.before_orphan_recorded")      \
+  X(core_after_orphan_recorded, "core.after_orphan_recorded")        \
+  X(core_before_orphan_forgotten, "core.before_orphan_forgotten")    \
+  X(core_after_orphan_forgotten, "core.after_orphan_forgotten")
 // clang-format on

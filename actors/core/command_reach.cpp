@@ -25,11 +25,16 @@ class command_reach final : public kernel_reach {
     return true;  // its own host knows
   }
 
-  std::optional<std::string> connect(link::attach message, bool) override {
-    if (!environment_) return "nobody has registered its environment " + name_;
+  std::optional<failure> connect(link::attach message, bool) override {
+    if (!environment_) return failure{"nobody has registered its environment " + name_};
     message.token.clear();  // it lies there
     link_.open(std::move(message));
     return std::nullopt;
+  }
+
+  /// It ends itself when nobody has attached for its grace; what is out of reach until then may come back.
+  milliseconds attach_budget() const override {
+    return shared_->settings.scaled(shared_->settings.grace) + shared_->settings.scaled(defaults::host_margin);
   }
 
   bool signal(int number) override {

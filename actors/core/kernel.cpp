@@ -9,6 +9,7 @@
 
 #include "actors/base/caf.hpp"
 #include "actors/base/failpoints.hpp"
+#include "actors/core/attach_patience.hpp"
 #include "actors/core/kernel_reach.hpp"
 #include "actors/core/lifecycle.hpp"
 #include "actors/core/workers.hpp"
@@ -35,6 +36,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         row(std::move(plan.row)),
         session(std::move(plan.session)),
         spawn(std::move(plan.spawn)),
+        ends(plan.ends),
         reach(row.environment == "local" ? reach_locally(self, shared, {row, [this] { apply(kernel_event::process_gone); }})
                                          : reach_by_commands(self, shared, shared->environment_of(row.environment), {row, {}})),
         link(reach->link()) {}
@@ -44,16 +46,21 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   storage::link_record row;  // as it was when this actor was made; process and token matter here
   caf::actor session;
   std::optional<env::spawn_kernel> spawn;
+  bool ends;
   std::unique_ptr<kernel_reach> reach;
   link::transport& link;  // of `reach`
   kernel_state now = kernel_state::spawning;
   alarm wake;
   milliseconds retry_delay{0};
-  std::optional<steady_time> retry_at;        // while dropped and not connected
+  milliseconds kill_delay = defaults::kill_retry_first;
+  std::optional<steady_time> retry_at;        // while dropped or silent
   std::optional<steady_time> hello_deadline;  // while a connection waits for hello
   std::optional<steady_time> kill_at;         // a shutdown was asked for
   std::optional<steady_time> ack_at;          // a bare ack is due then
   std::optional<steady_time> look_at;         // attached to one that cannot say that something has come
+  steady_time asked_at;                       // the newest attempt to attach
+  attach_patience patience;
+  std::string why_unreachable;
   bool had_hello = false;
   bool flushes_soon = false;  // flush_now is on its way
   env::exit_known exit_told;
@@ -71,7 +78,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       return;
     }
     now = kernel_state::attaching;
-    connect();
+    ends ? kill() : connect();
   }
 
   /// False when its process is proven gone, and the machine told so.
@@ -93,8 +100,21 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       case kernel_action::tell_unreachable:
         log::warn("kernel-unreachable", "kernel {} is unreachable: {}", row.kernel.text, why);
         self->send(session, kernel_unreachable{row.kernel, why});
+        [[fallthrough]];
+      case kernel_action::retry:
+        why_unreachable = why;
+        patience.on_unreachable(steady_clock::now(),
+                                kill_at ? settings().scaled(settings().attach_budget) : reach->attach_budget());
         return retry_later();
-      case kernel_action::retry: return retry_later();
+      case kernel_action::wait:
+        why_unreachable = "it runs and does not answer";
+        patience.on_silent(steady_clock::now(), asked_at, settings().scaled(defaults::silence_most));
+        return retry_later();
+      case kernel_action::give_up:
+        log::warn("kernel-given-up", "kernel {} is given up: {}", row.kernel.text, why_unreachable);
+        link.close();
+        reach->stop_watching();
+        return read_remains_of(0);
       case kernel_action::ask_exit:
         link.close();
         reach->stop_watching();
@@ -139,17 +159,27 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     auto const problem = reach->connect({row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),
                                          static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), link::protocol},
                                         spawn && !had_hello);
-    if (problem) return apply(kernel_event::link_lost, *problem);
-    if (auto const patience = reach->hello_patience()) {
-      hello_deadline = steady_clock::now() + *patience;
+    asked_at = steady_clock::now();
+    if (problem) return problem->listens ? on_no_hello() : apply(kernel_event::link_lost, problem->why);
+    if (auto const within = reach->hello_patience()) {
+      hello_deadline = steady_clock::now() + *within;
       wake.at(self, *hello_deadline);
     }
+  }
+
+  /// It has taken the connection, or lets it wait: whether it is silent or unreachable its process tells.
+  void on_no_hello() {
+    auto const found = reach->inspect();
+    if (found == process_state::gone) return apply(kernel_event::process_gone);
+    if (found == process_state::running) return apply(kernel_event::no_hello);
+    apply(kernel_event::link_lost, std::string("no hello in time, its process is ") + to_string(found));
   }
 
   void retry_later() {
     retry_delay = retry_delay.count() == 0 ? defaults::attach_retry_first : std::min(retry_delay * 2, defaults::attach_retry_most);
     retry_at = steady_clock::now() + settings().scaled_delay(retry_delay);
-    wake.at(self, *retry_at);
+    for (auto const& each : {retry_at, patience.give_up_at, patience.tell_silence_at})
+      if (each) wake.at(self, *each);
   }
 
   void on_link_lost(std::string const& why) {
@@ -162,6 +192,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
 
   void on_hello(link::hello const& message) {
     hello_deadline.reset();
+    patience.on_answer();
     retry_delay = milliseconds{0};
     if (failpoint(failpoint_id::core_after_hello)) return on_link_lost("the hello was not taken");
     auto const resumed = std::exchange(had_hello, true);
@@ -198,8 +229,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     if (now == kernel_state::ended) return;
     reach->flush();
     look_at.reset();
-    if (auto const patience = reach->look_after()) {
-      look_at = steady_clock::now() + *patience;
+    if (auto const after = reach->look_after()) {
+      look_at = steady_clock::now() + *after;
       wake.at(self, *look_at);
     }
   }
@@ -251,8 +282,10 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
 
   // ---- the end ----
 
+  bool is_over() const { return now == kernel_state::dying || now == kernel_state::given_up || now == kernel_state::ended; }
+
   void on_end(end_kernel const& order) {
-    if (now == kernel_state::dying || now == kernel_state::ended) return;
+    if (is_over()) return;
     log::info("kernel-ending", "kernel {} is ended: {}", row.kernel.text, to_string(order.reason));
     if (order.way == end_kernel::how::shutdown && link.is_attached()) {
       send(link::to_json(link::shutdown{std::string(to_string(order.reason))}));
@@ -272,23 +305,30 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   /// is nothing that may be signalled yet.
   void kill() {
     kill_at.reset();
-    if (now == kernel_state::dying || now == kernel_state::ended || !identify()) return;
+    if (is_over() || !identify()) return;
     (void)reach->signal(SIGKILL);
-    kill_at = steady_clock::now() + defaults::attach_retry_most;
+    kill_at = steady_clock::now() + std::exchange(kill_delay, std::min(kill_delay * 2, defaults::kill_retry_most));
     wake.at(self, *kill_at);
   }
 
   void on_exit_known(env::exit_known const& known) {
     exit_told = known;
-    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, reach->socket() ? row.process.pid : 0,
-                                           shared->path(row.directory), shared->path(state_path(row.session, row.slot))});
+    read_remains_of(reach->socket() ? row.process.pid : 0);
+  }
+
+  /// `pid`: whose processes are ended, should no nursery have done it; 0: nobody's.
+  void read_remains_of(std::int32_t pid) {
+    self->send(shared->files, read_remains{caf::actor_cast<caf::actor>(self), row.kernel, pid, shared->path(row.directory),
+                                           shared->path(state_path(row.session, row.slot))});
   }
 
   void on_remains(remains_found found) {
     if (exit_told.report) found.left.exit = std::move(exit_told.report);
     if (auto const& there = exit_told.state) found.left.state = {there->bytes, there->written_at};
+    kernel_dead told{row.kernel, std::move(found.left)};
+    if (now == kernel_state::given_up) told.given_up = why_unreachable;
     apply(kernel_event::remains_read);
-    self->send(session, kernel_dead{row.kernel, std::move(found.left)});
+    self->send(session, std::move(told));
     finish();
   }
 
@@ -300,12 +340,14 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       (void)failpoint(failpoint_id::link_after_ack);
     }
     // The connection is kept: reconnecting would only fill the backlog of a process that does not accept.
-    if (due(hello_deadline)) apply(kernel_event::link_lost, "no hello in time");
-    if (due(retry_at) && now == kernel_state::dropped) {
-      if (link.is_open())
-        retry_later();
-      else
-        connect();
+    if (due(hello_deadline)) on_no_hello();
+    if (due(patience.give_up_at)) apply(kernel_event::budget_spent);
+    auto const is_sought = now == kernel_state::dropped || now == kernel_state::silent;
+    if (due(retry_at) && is_sought) link.is_open() ? on_no_hello() : connect();
+    if (due(patience.tell_silence_at)) {
+      patience.on_silence_told();
+      log::warn("kernel-silent", "kernel {} runs and does not answer; it is waited for", row.kernel.text);
+      self->send(session, kernel_silent{row.kernel});
     }
     if (due(kill_at)) kill();
     if (due(look_at)) reach->look();

@@ -16,6 +16,8 @@ struct kernel_plan {
   caf::actor session;
   /// For an intended link: asked of the environment. None: attach the process of the row.
   std::optional<env::spawn_kernel> spawn;
+  /// It is ended and not attached: an orphan whose time has come. Tried until its process is proven gone.
+  bool ends = false;
 };
 
 caf::actor spawn_kernel_actor(caf::actor_system& system, shared_context shared, kernel_plan plan);

@@ -11,6 +11,7 @@
 
 #include <caf/io/broker.hpp>
 
+#include "actors/base/identity.hpp"
 #include "actors/core/context.hpp"
 #include "actors/env/messages.hpp"
 #include "actors/link/socket_link.hpp"
@@ -28,10 +29,18 @@ class kernel_reach {
 
   /// From now on `process` is what is watched and signalled. False: it is proven gone.
   virtual bool identify(storage::process_identity const& process) = 0;
+  struct failure {
+    std::string why;
+    bool listens = false;  // and takes no more connections: it does not accept
+  };
   /// Begins to say attach; why it cannot be, if it cannot. `is_starting`: the process may not have called listen() itself yet.
-  virtual std::optional<std::string> connect(link::attach message, bool is_starting) = 0;
+  virtual std::optional<failure> connect(link::attach message, bool is_starting) = 0;
   /// How long a hello may take; none: it says by itself that none comes.
   virtual std::optional<milliseconds> hello_patience() const { return std::nullopt; }
+  /// What its process does, as far as that can be told from here.
+  virtual process_state inspect() const { return process_state::unknown; }
+  /// For how long in all it may be unreachable before it is given up.
+  virtual milliseconds attach_budget() const = 0;
   /// False: it cannot be sent now. True says nothing of its effect.
   virtual bool signal(int number) = 0;
   virtual void stop_watching() = 0;

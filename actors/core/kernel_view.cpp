@@ -20,6 +20,7 @@ std::uint64_t resident_bytes(std::int32_t pid) {
 }
 
 char const* kernel_view::state() const {
+  if (is_orphan) return "orphan";
   if (!live || (!attached && !was_tried)) return "starting";
   if (!attached) return "unreachable";
   return cell.empty() && queued == 0 ? "idle" : "busy";

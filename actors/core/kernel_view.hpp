@@ -29,8 +29,9 @@ struct kernel_view {
   std::size_t jobs = 0;  // that run in it
   storage::unix_ms started_at = 0;
   storage::unix_ms idle_since = 0;
+  bool is_orphan = false;  // given up, not ended yet
 
-  /// `starting idle busy unreachable`.
+  /// `starting idle busy unreachable orphan`.
   char const* state() const;
   /// The kernel row of docs/protocol.md as JSON text.
   /// `victim_rank`: 0: it would not be ended to make room.

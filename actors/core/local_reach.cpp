@@ -32,18 +32,21 @@ class local_reach final : public kernel_reach {
     return true;
   }
 
-  std::optional<std::string> connect(link::attach message, bool is_starting) override {
+  std::optional<failure> connect(link::attach message, bool is_starting) override {
     auto socket = connect_unix(shared_->settings.home / directory_ / "kernel.sock");
-    if (!socket) return "connect: errno " + std::to_string(socket.error());
-    if (!is_trusted_peer(socket->get())) return "another user listens on its socket";
+    if (!socket) return failure{"connect: errno " + std::to_string(socket.error()), socket.error() == EAGAIN};
+    if (!is_trusted_peer(socket->get())) return failure{"another user listens on its socket"};
     // Before it is told the token. Proves nothing of the kernel, which may live on behind a socket file that was replaced.
     if (!is_starting && is_other_peer(socket->get(), process_))
-      return "another process listens on its socket; put the kernel's own kernel.sock back";
+      return failure{"another process listens on its socket; put the kernel's own kernel.sock back"};
     link_.open(std::move(*socket), message);
     return std::nullopt;
   }
 
   std::optional<milliseconds> hello_patience() const override { return shared_->settings.scaled(shared_->settings.hello_deadline); }
+
+  process_state inspect() const override { return holdfast::inspect(process_); }
+  milliseconds attach_budget() const override { return shared_->settings.scaled(shared_->settings.attach_budget); }
 
   // Without an identified process there is nothing that may be signalled.
   bool signal(int number) override { return watch_ && watch_.send_signal(number); }

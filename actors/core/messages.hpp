@@ -92,10 +92,14 @@ struct kernel_said {
   kernel_id kernel;
   std::vector<said> frames;  // fresh ones, in order
 };
-/// Told once per loss; the kernel is retried without end.
+/// Told once per loss; the kernel is retried while its budget lasts.
 struct kernel_unreachable {
   kernel_id kernel;
   std::string why;
+};
+/// It runs and has not answered for silence_told; told once until it does.
+struct kernel_silent {
+  kernel_id kernel;
 };
 /// What a dead kernel left.
 struct remains {
@@ -114,6 +118,8 @@ struct remains {
 struct kernel_dead {
   kernel_id kernel;
   remains left;
+  /// Why it could not be reached, of one whose end is not proven: it was given up, and is an orphan from now on.
+  std::optional<std::string> given_up = {};
 };
 /// It belongs to another home: the link ends, the kernel is left alone.
 struct kernel_left {
@@ -226,6 +232,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_start_failed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_attached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_said)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_unreachable)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_silent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_dead)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::kernel_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::stop_session_kernel)

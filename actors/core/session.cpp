@@ -77,6 +77,10 @@ void session_state::end_cells_out(slot const& at, cell_ending why) {
 }
 
 void session_state::load(std::vector<storage::link_record> links, session_records records) {
+  auto const is_orphan = [](auto const& link) { return link.state == storage::link_state::orphan; };
+  auto const first_orphan = std::stable_partition(links.begin(), links.end(), std::not_fn(is_orphan));
+  std::for_each(first_orphan, links.end(), [this](auto& link) { adopt_orphan(std::move(link)); });
+  links.erase(first_orphan, links.end());
   for (auto const& link : links) take_key(link);
   take_row(std::move(own_row));
   if (!on_disk) {
@@ -252,6 +256,7 @@ void session_state::on_wake() {
   auto const now = steady_clock::now();
   auto const due = [&](std::optional<steady_time>& when) { return wake.due(self, when, now); };
   if (due(store_retry_at)) retry_stalled();
+  look_at_orphans(now);
   refuse_asked();
   answer_job_waiters(now);
   std::set<slot*> overdue;
@@ -290,8 +295,9 @@ void session_state::on_wind_down(bool end_kernels) {
     winding_down = end_kernels;
     return;
   }
-  if (end_kernels && has_kernel()) {
+  if (end_kernels && (has_kernel() || !orphans.empty())) {
     ending_kernels = true;
+    end_orphans();
     for (auto& [number, at] : slots) {
       if (!at.kernel) continue;
       end_cells_out(at, cell_ending::reset);
@@ -318,6 +324,8 @@ void session_state::on_wind_down(bool end_kernels) {
   answer_job_waiters(steady_time::max());
   for (auto& [number, at] : slots)
     if (at.kernel && at.kernel->actor) self->send(at.kernel->actor, let_go{});
+  for (auto& each : orphans)
+    if (each.actor) self->send(each.actor, let_go{});
   shared->sessions.erase(own_row.key);
   on_retire();
 }
@@ -357,6 +365,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context const& shared
         [=](kernel_attached const& told) { handled([&] { state->on_attached(told); }); },
         [=](kernel_said& told) { handled([&] { state->on_said(std::move(told)); }); },
         [=](kernel_unreachable const& told) { handled([&] { state->on_unreachable(told); }); },
+        [=](kernel_silent const& told) { handled([&] { state->on_silent(told); }); },
         [=](kernel_dead& told) { handled([&] { state->on_dead(std::move(told)); }); },
         [=](kernel_left const& told) { handled([&] { state->on_left(told); }); },
         [=](env::per_call_ready const& told) { handled([&] { state->on_per_call_ready(told); }); },

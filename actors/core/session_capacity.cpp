@@ -142,7 +142,7 @@ bool session_state::may_unload() const {
   };
   return std::all_of(slots.begin(), slots.end(), is_at_rest) && cells.empty() && arrivals.empty() && on_disk && !row_asked &&
          !closing && !gone && !ending_kernels && !shared->shutting_down && !dispatch_retry_at && asked_kernel.empty() &&
-         job_waiters.empty() && reset_waiters.empty() && close_waiters.empty() && !fork_asked && copies.empty();
+         orphans.empty() && job_waiters.empty() && reset_waiters.empty() && close_waiters.empty() && !fork_asked && copies.empty();
 }
 
 /// One became idle of which the news comes late, after a restart: the next look, planned for what becomes idle now, would be too late.

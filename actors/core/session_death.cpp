@@ -1,7 +1,8 @@
-// What is lost? A kernel that did not start, was proven dead, or turned out to be another home's.
+// What is lost? A kernel that did not start, was proven dead, was given up, or turned out to be another home's.
 #include <algorithm>
 
 #include "actors/base/clock.hpp"
+#include "actors/base/failpoints.hpp"
 #include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/outcome.hpp"
@@ -139,9 +140,7 @@ void session_state::on_start_failed(kernel_start_failed const& told) {
   }
   answer_resets();
   for (auto const& to : stop_waiters) answer_text(to, view.to_json());
-  if (closing && runs_nothing()) return on_close_ready();
-  if (ending_kernels && !has_kernel()) return on_wind_down(false);
-  advance();
+  go_on_without_kernel();
 }
 
 /// What becomes of a cell that was with the dead kernel, by the table of outcome.hpp: its next row, final or queued again.
@@ -172,14 +171,16 @@ storage::cell_record session_state::settled(slot const& at, live_cell& cell, ker
   row.displays =
       std::max(row.displays, static_cast<std::uint32_t>(facts.displays.size()));  // an earlier incarnation kept them, perhaps
   facts.row = row;
-  facts.death = death_of(told.left, at.kernel->ending);
+  if (!told.given_up) facts.death = death_of(told.left, at.kernel->ending);
   if (facts.kernel) {
-    facts.kernel->ended = true;
+    facts.kernel->ended = !told.given_up;
     facts.kernel->state_lost = cell.ending != cell_ending::reset && cell.ending != cell_ending::close;
     facts.kernel->state_reset = facts.kernel->state_reset || cell.ending == cell_ending::reset;
     if (row.status == storage::cell_status::lost)
-      facts.kernel->note =
-          "the kernel ended during this cell (" + death_in_words(*facts.death) + "): its effects are unknown, it is not run again";
+      facts.kernel->note = "the kernel " +
+                           (told.given_up ? "could not be reached any more and was given up during this cell"
+                                          : "ended during this cell (" + death_in_words(*facts.death) + ")") +
+                           ": its effects are unknown, it is not run again";
   }
   facts.notices = riding;
   row.result = result_json(facts);
@@ -188,12 +189,14 @@ storage::cell_record session_state::settled(slot const& at, live_cell& cell, ker
 
 void session_state::on_dead(kernel_dead told) {
   auto* const found = holder(told.kernel);
-  if (found == nullptr) return;
+  if (found == nullptr) return on_orphan_dead(told);
   auto& at = *found;
   if (at.kernel->row.epoch == 0 && at.kernel->row.generation == 0 && !at.kernel->ending && !closing) {
     // It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
     auto const death = death_of(told.left, at.kernel->ending);
-    std::string text = "kernel " + told.kernel.text + " died while it started: " + death_in_words(death);
+    std::string text =
+        "kernel " + told.kernel.text +
+        (told.given_up ? " could not be reached: " + *told.given_up : " died while it started: " + death_in_words(death));
     if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
     return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
   }
@@ -217,6 +220,7 @@ void session_state::on_dead(kernel_dead told) {
   auto const last = std::max(at.kernel->row.idle_since, last_end_in(told.left.frames));
   if (!take(at, told.left.frames)) return stall(at, std::move(told));
   told.left.frames.clear();
+  if (told.given_up) told.left.spool_readable = false;  // what it has not said it may still do
   if (waits_for_saved(at, told, last)) return;
   auto* front = most_likely(at);
   if (front && told.left.exit)
@@ -224,7 +228,8 @@ void session_state::on_dead(kernel_dead told) {
       on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
                 rest.text);
 
-  storage::changes unit{storage::erase_link{told.kernel}};
+  storage::changes unit{told.given_up ? storage::change(storage::put_link{orphaned(at.kernel->row)})
+                                      : storage::erase_link{told.kernel}};
   std::vector<storage::cell_record> ended;
   std::vector<std::string> lost;
   auto is_final = false;
@@ -244,7 +249,7 @@ void session_state::on_dead(kernel_dead told) {
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
   for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
-  auto const fallen = jobs_after_death(at, told.left);
+  auto const fallen = told.given_up ? std::vector<storage::job_record>{} : jobs_after_death(told.kernel, told.left);
   for (auto const& job : fallen) unit.push_back(storage::put_job{job});
   auto const death = death_of(told.left, at.kernel->ending);
   auto const ordered = at.kernel->ending;
@@ -255,20 +260,25 @@ void session_state::on_dead(kernel_dead told) {
   else
     slot_in(next, at.number).fresh_reason = at.kernel->row.generation == 0 ? at.kernel->row.reason : "died";
   ++next.restarts;
+  auto const new_number = told.given_up ? renumbered(next, at, unit) : at.number;
   unit.push_back(storage::put_session{next});
   std::optional<storage::notice_record> notice;
   auto const is_saved = at.saved.row && at.saved.row->kernel == told.kernel;  // nothing is lost then
   // One that was ended at a cell's deadline is told with the result of that cell, unless it had not started there.
-  auto const is_untold = !ordered || (*ordered == end_reason::deadline && !is_final);
-  if (is_untold && !closing && !is_saved) {
+  auto const is_untold = !ordered || (*ordered == end_reason::deadline && (!is_final || told.given_up));
+  if (told.given_up) {
+    if (is_untold && !closing) notice = given_up_notice(at, *told.given_up, lost);
+  } else if (is_untold && !closing && !is_saved) {
     std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
     for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
     if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);
     if (auto const why = why_not_saved(death.log_tail)) text += "; its namespace was not saved: " + *why;
     notice = make_notice("restarted", std::move(text), lost, fallen);
-    unit.push_back(storage::put_notice{*notice});
   }
-  if (!shared->commit(unit)) return stall(at, std::move(told));
+  if (notice) unit.push_back(storage::put_notice{*notice});
+  auto const is_refused = told.given_up && failpoint(failpoint_id::core_before_orphan_recorded);
+  if (is_refused || !shared->commit(unit)) return stall(at, std::move(told));
+  if (told.given_up) (void)failpoint(failpoint_id::core_after_orphan_recorded);
 
   own_row = std::move(next);
   shared->move_later(own_row.number);
@@ -276,10 +286,15 @@ void session_state::on_dead(kernel_dead told) {
   for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
   keep_jobs(fallen);
   if (notice) add_notice(std::move(*notice));
-  log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
-  auto const why_ended = ordered ? std::string(to_string(*ordered)) : death.cause;
-  publish("kernel_ended", kernel_details(told.kernel, why_ended));
-  shared->remove_kernel_files(at.kernel->row);
+  auto const why_ended = ordered ? std::string(to_string(*ordered)) : told.given_up ? "unreachable" : death.cause;
+  if (told.given_up) {
+    take_number(at, new_number);
+    keep_orphan(orphaned(at.kernel->row), *told.given_up);
+  } else {
+    log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
+    publish("kernel_ended", kernel_details(told.kernel, why_ended));
+    shared->remove_kernel_files(at.kernel->row);
+  }
   at.kernel.reset();
   for (auto& row : ended) {
     if (storage::is_final(row.status)) {
@@ -293,8 +308,13 @@ void session_state::on_dead(kernel_dead told) {
   }
   answer_resets();
   for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
+  if (!orphans.empty() && (closing || ending_kernels || ordered)) end_orphans(told.kernel);
+  go_on_without_kernel();
+}
+
+void session_state::go_on_without_kernel() {
   if (closing && runs_nothing()) return on_close_ready();
-  if (ending_kernels && !has_kernel()) return on_wind_down(false);
+  if (ending_kernels && !has_kernel() && orphans.empty()) return on_wind_down(false);
   advance();
 }
 

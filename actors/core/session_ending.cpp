@@ -93,6 +93,7 @@ void session_state::on_reset(reply_to from) {
     return reset_waiters.pop_back();
   }
   (void)end_alone(cell_ending::reset);
+  end_orphans();
   answer_resets();
 }
 
@@ -105,6 +106,12 @@ void session_state::answer_resets() {
 
 void session_state::on_stop(stop_session_kernel const& order) {
   auto* const at = holder(order.kernel);
+  auto const given_up =
+      std::find_if(orphans.begin(), orphans.end(), [&](auto const& each) { return each.row.kernel == order.kernel; });
+  if (given_up != orphans.end()) {
+    given_up->stop_waiters.push_back(order.from);
+    return end_orphans(order.kernel);
+  }
   if (at == nullptr)
     return answer_error(order.from,
                         {error_code::not_found, "no kernel " + order.kernel.text + "; kernel.list shows what there is", {}});
@@ -131,6 +138,7 @@ void session_state::on_close(reply_to from) {
   begin_close();
   for (auto& [number, at] : slots) end_kernel_for(at, end_reason::close, end_kernel::how::kill);
   (void)end_alone(cell_ending::close);
+  end_orphans();
   if (runs_nothing()) on_close_ready();
 }
 

@@ -122,20 +122,20 @@ void session_state::keep_jobs(std::vector<storage::job_record> const& changed) {
   }
 }
 
-std::vector<storage::job_record> session_state::jobs_of(slot const& at) const {
+std::vector<storage::job_record> session_state::jobs_of(kernel_id const& kernel) const {
   std::vector<storage::job_record> found;
   for (auto const& each : jobs)
-    if (at.has(each.kernel)) found.push_back(each);
+    if (each.kernel == kernel) found.push_back(each);
   return found;
 }
 
 /// Those that ended with the kernel, as they are to be recorded.
-std::vector<storage::job_record> session_state::jobs_after_death(slot const& at, remains const& left) const {
+std::vector<storage::job_record> session_state::jobs_after_death(kernel_id const& kernel, remains const& left) const {
   auto ended = left.ended;
   if (left.exit)
     for (auto const& each : left.exit->ended) ended.push_back(each.pid);
   std::vector<storage::job_record> fallen;
-  for (auto job : jobs_of(at)) {
+  for (auto job : jobs_of(kernel)) {
     job.state = state_after_death(job, ended);
     if (!storage::has_ended(job.state)) continue;
     job.finished_at = std::max(job.started_at, left.exit ? left.exit->at : now_ms());

@@ -155,6 +155,15 @@ struct slot {
   bool takes_cells() const { return is_attached() && !saved.row; }
 };
 
+/// A kernel that was given up, until it is proven gone.
+struct orphan {
+  storage::link_record row;
+  steady_time due;                // it is ended then
+  caf::actor actor = {};          // that ends it
+  steady_time waited_until = {};  // by whoever waits for its end, since it was begun
+  std::vector<reply_to> stop_waiters = {};
+};
+
 /// The row of a slot, which is there.
 storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number);
 storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number);

@@ -28,6 +28,7 @@ std::vector<kernel_view> session_state::kernels() const {
   std::vector<kernel_view> views;
   for (auto const& [number, at] : slots)
     if (at.kernel) views.push_back(view_of(at));
+  for (auto const& each : orphans) views.push_back(view_of(each));
   return views;
 }
 

@@ -1,8 +1,8 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
 // slots (in which kernel?), accept (may a cell run?), capacity (is there room?), frames (what did its kernel say?), saving (where is its
 // namespace?), fork (another session with a copy), jobs (what became of what a cell started?), row (how is it listed?), requests (what is
-// asked beside cells?), death (what is lost?), per_call (what runs without a kernel?), ending (reset, close, stop), answers (who is
-// told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
+// asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset, close,
+// stop), answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +37,7 @@ struct session_state final : session_face {
   std::map<std::uint32_t, slot> slots;          // as own_row.slots
   std::vector<storage::notice_record> notices;  // not ridden, not acked
   std::vector<storage::job_record> jobs;        // that run, oldest first; also those that outlive an earlier kernel
+  std::vector<orphan> orphans;                  // given up and not ended yet, oldest first
   cell_number last_number = 0;
   std::vector<reply_to> reset_waiters, close_waiters;
   std::optional<steady_time> store_retry_at;  // some slot has something stalled
@@ -222,8 +223,11 @@ struct session_state final : session_face {
   storage::job_record* running_job(batch& into, job_id const& job) const;
   /// Recorded: from now on the session has these jobs so, and whoever waits for one hears of it.
   void keep_jobs(std::vector<storage::job_record> const& changed);
-  std::vector<storage::job_record> jobs_of(slot const& at) const;
-  std::vector<storage::job_record> jobs_after_death(slot const& at, remains const& left) const;
+  std::vector<storage::job_record> jobs_of(kernel_id const& kernel) const;
+  std::vector<storage::job_record> jobs_of(slot const& at) const {
+    return at.kernel ? jobs_of(at.kernel->row.kernel) : std::vector<storage::job_record>{};
+  }
+  std::vector<storage::job_record> jobs_after_death(kernel_id const& kernel, remains const& left) const;
   void settle_kept_jobs();
   std::size_t live_jobs() const;
   void on_job_call(job_call const& call);
@@ -242,6 +246,23 @@ struct session_state final : session_face {
   storage::cell_record settled(slot const& at, live_cell& cell, kernel_dead const& told,
                                std::vector<storage::notice_record> const& riding) const;
   void stall(slot& at, news told);
+  /// One kernel less: whatever waited for that.
+  void go_on_without_kernel();
+
+  // session_orphans.cpp
+  void on_silent(kernel_silent const& told);
+  storage::link_record orphaned(storage::link_record link) const;
+  storage::notice_record given_up_notice(slot const& at, std::string const& why, std::vector<std::string> const& lost) const;
+  /// The slot gets a new number in that row, and waiting cells go with it: at its grace an orphan may save itself under the old one.
+  std::uint32_t renumbered(storage::session_record& row, slot const& at, storage::changes& unit) const;
+  void take_number(slot& at, std::uint32_t number);
+  void keep_orphan(storage::link_record link, std::string const& why);
+  void adopt_orphan(storage::link_record link);
+  kernel_view view_of(orphan const& of) const;
+  /// That one, or all, without waiting for the idle limit.
+  void end_orphans(std::optional<kernel_id> const& only = {});
+  void look_at_orphans(steady_time now);
+  void on_orphan_dead(kernel_dead const& told);
   /// Recorded already: rides on the next result.
   void add_notice(storage::notice_record notice);
   storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
@@ -278,7 +299,7 @@ struct session_state final : session_face {
   void on_stop(stop_session_kernel const& order);
   void end_kernel_for(slot& at, end_reason reason, end_kernel::how way);
   void on_close_ready();
-  bool runs_nothing() const { return !has_kernel() && !runs_alone(); }
+  bool runs_nothing() const { return !has_kernel() && !runs_alone() && orphans.empty(); }
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
 

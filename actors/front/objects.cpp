@@ -135,11 +135,13 @@ std::vector<field> job_fields() {
 }
 
 std::vector<field> notice_fields() {
-  return {text("id", "for notice.ack"),
-          word("kind", {"reattached", "restarted", "state_lost", "restored", "evicted", "fallback", "job_finished"},
-               "what has happened"),
-          text("text", "one or two sentences for a reader"), text("at", "an instant"),
-          object("details", "notice details", "the same for a program")};
+  return {
+      text("id", "for notice.ack"),
+      word("kind",
+           {"reattached", "restarted", "state_lost", "restored", "unreachable", "silent", "evicted", "fallback", "job_finished"},
+           "what has happened"),
+      text("text", "one or two sentences for a reader"), text("at", "an instant"),
+      object("details", "notice details", "the same for a program")};
 }
 
 std::vector<field> listed_notice_fields() {
@@ -278,6 +280,6 @@ std::vector<std::string_view> job_states() {
 }
 
 std::vector<std::string_view> session_states() { return {"new", "starting", "idle", "busy", "hibernated", "unreachable"}; }
-std::vector<std::string_view> kernel_states() { return {"starting", "idle", "busy", "unreachable"}; }
+std::vector<std::string_view> kernel_states() { return {"starting", "idle", "busy", "unreachable", "orphan"}; }
 
 }  // namespace holdfast::front

@@ -43,6 +43,7 @@ TEST_CASE("without a file and variables every setting has its default") {
   CHECK(loaded.interrupt_grace == 2s);
   CHECK(loaded.grace == 3600s);
   CHECK(loaded.hello_deadline == 2s);
+  CHECK(loaded.attach_budget == 71s);
   CHECK(loaded.admission_timeout == 30s);
   CHECK(loaded.keep_cells == 1000);
   CHECK(loaded.keep_cells_days == 7);
@@ -69,6 +70,7 @@ background_after_seconds = 2
 interrupt_grace_seconds = 0.5
 grace_seconds = 3
 hello_deadline_seconds = 4
+attach_budget_seconds = 5
 admission_timeout_seconds = 5
 keep_cells = 6
 keep_cells_days = 8
@@ -94,6 +96,7 @@ metrics_listen = "127.0.0.1:9464"
   CHECK(loaded.interrupt_grace == 500ms);
   CHECK(loaded.grace == 3s);
   CHECK(loaded.hello_deadline == 4s);
+  CHECK(loaded.attach_budget == 5s);
   CHECK(loaded.admission_timeout == 5s);
   CHECK(loaded.keep_cells == 6);
   CHECK(loaded.keep_cells_days == 8);

@@ -8,11 +8,12 @@ using namespace holdfast::core;
 
 namespace {
 
-constexpr std::array all_states = {kernel_state::spawning, kernel_state::attaching, kernel_state::attached,
-                                   kernel_state::dropped,  kernel_state::dying,     kernel_state::ended};
-constexpr std::array all_events = {kernel_event::spawned,      kernel_event::spawn_refused, kernel_event::hello,
-                                   kernel_event::link_lost,    kernel_event::wrong_token,   kernel_event::other_home,
-                                   kernel_event::process_gone, kernel_event::remains_read};
+constexpr std::array all_states = {kernel_state::spawning, kernel_state::attaching, kernel_state::attached, kernel_state::dropped,
+                                   kernel_state::silent,   kernel_state::dying,     kernel_state::given_up, kernel_state::ended};
+constexpr std::array all_events = {kernel_event::spawned,     kernel_event::spawn_refused, kernel_event::hello,
+                                   kernel_event::link_lost,   kernel_event::no_hello,      kernel_event::budget_spent,
+                                   kernel_event::wrong_token, kernel_event::other_home,    kernel_event::process_gone,
+                                   kernel_event::remains_read};
 
 }  // namespace
 
@@ -43,6 +44,31 @@ TEST_CASE("a dropped kernel that answers is attached again") {
 
   REQUIRE(step);
   CHECK(step->next == kernel_state::attached);
+}
+
+TEST_CASE("a kernel that runs and says nothing is waited for, and one that does not run is sought") {
+  for (auto state : {kernel_state::attaching, kernel_state::dropped, kernel_state::silent}) {
+    auto const step = on_event(state, kernel_event::no_hello);
+    REQUIRE(step);
+    CHECK(step->next == kernel_state::silent);
+    CHECK(step->action == kernel_action::wait);
+  }
+  CHECK(on_event(kernel_state::silent, kernel_event::link_lost)->next == kernel_state::dropped);
+  CHECK(on_event(kernel_state::silent, kernel_event::link_lost)->action == kernel_action::tell_unreachable);
+  CHECK(on_event(kernel_state::silent, kernel_event::hello)->next == kernel_state::attached);
+}
+
+TEST_CASE("only a kernel that does not answer is given up, and nothing brings it back") {
+  for (auto state : all_states) {
+    auto const step = on_event(state, kernel_event::budget_spent);
+    CHECK(step.has_value() == (state == kernel_state::dropped || state == kernel_state::silent));
+    if (step) CHECK(step->action == kernel_action::give_up);
+  }
+  for (auto event : all_events) {
+    auto const step = on_event(kernel_state::given_up, event);
+    CHECK(step.has_value() == (event == kernel_event::remains_read));
+    if (step) CHECK(step->next == kernel_state::ended);
+  }
 }
 
 TEST_CASE("a kernel that is being buried cannot come back") {

@@ -31,7 +31,8 @@ SENT = Outcomes(daemon=resent, kernel=lost, nursery=untouched, both=lost)
 DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_the_spool)
 MOVED = Outcomes(daemon=moved, kernel=recorded, nursery=untouched, both=recorded)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
-# Steps that a cell on a cold session does not come by: test_saved_namespaces_crash.py and test_session_fork.py of end_to_end kill there.
+# Steps that a cell on a cold session does not come by: test_saved_namespaces_crash.py, test_session_fork.py and test_orphans.py of
+# end_to_end kill there.
 NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
 
 GATEWAY = {
@@ -58,6 +59,10 @@ GATEWAY = {
     "core.before_saved_recorded": NO_CELL,
     "core.after_saved_recorded": NO_CELL,
     "core.after_saved_unlinked": NO_CELL,
+    "core.before_orphan_recorded": NO_CELL,
+    "core.after_orphan_recorded": NO_CELL,
+    "core.before_orphan_forgotten": NO_CELL,
+    "core.after_orphan_forgotten": NO_CELL,
     "core.before_restored_recorded": NO_CELL,
     "core.after_restored_recorded": NO_CELL,
     "core.after_fork_recorded": NO_CELL,
