@@ -71,10 +71,13 @@ result<std::shared_ptr<running>> start(caf::actor_system& system, config const& 
 
   shared->disk = spawn_disk_store(system, shared);
   shared->files = spawn_file_worker(system);
-  auto* raw = shared.get();
+  // It may outlive the stores for as long as nurseries take to end: then their rows are left to the next start.
+  auto const record = [weak = std::weak_ptr(shared)](storage::changes const& unit) {
+    auto const there = weak.lock();
+    return there && there->commit(unit).has_value();
+  };
   shared->environments["local"] = {
-      env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, shared->variables,
-                                            [raw](storage::changes const& unit) { return raw->commit(unit).has_value(); }}),
+      env::spawn_local_environment(system, {settings, found.home.id, found.incarnation, shared->variables, record}),
       settings.python};
   for (auto const& each : registered)
     shared->environments[each.name] = {env::spawn_exec_environment(system, {settings, found.home.id, found.incarnation, each}),

@@ -150,7 +150,8 @@ struct job_call {
 };
 /// The gateway ends: waiting calls get their current results, kernels are let go, the actor ends.
 struct wind_down {
-  bool end_kernels = false;  // each is ended first, a running cell as interrupted
+  bool end_kernels = false;  // each is ended first, a running cell as interrupted, its namespace saved
+  bool at_once = false;      // those that have not ended yet are killed
 };
 
 /// From a session that has left context.sessions.

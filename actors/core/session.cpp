@@ -153,6 +153,7 @@ void session_state::load(std::vector<storage::link_record> links, session_record
 }
 
 void session_state::advance() {
+  if (ending_kernels) return end_idle_kernels();
   // Before those that came later: the room for its kernel is not given to them.
   if (auto* first = foreground(); first && !first->alone)
     if (auto& at = place_of(*first); !at.kernel) start_kernel(key_of(at), nullptr);
@@ -290,46 +291,6 @@ void session_state::on_wake() {
   if (due(dispatch_retry_at)) advance();
 }
 
-void session_state::on_wind_down(bool end_kernels) {
-  if (!winding_down && end_alone(cell_ending::reset)) {
-    winding_down = end_kernels;
-    return;
-  }
-  if (end_kernels && (has_kernel() || !orphans.empty())) {
-    ending_kernels = true;
-    end_orphans();
-    for (auto& [number, at] : slots) {
-      if (!at.kernel) continue;
-      end_cells_out(at, cell_ending::reset);
-      end_kernel_for(at, end_reason::shutdown, end_kernel::how::kill);
-    }
-    return;
-  }
-  while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
-  for (auto& cell : cells) {
-    if (cell.awaits_disk) answer_current(cell, cell.awaits_disk->from);
-    cell.awaits_disk.reset();
-    for (auto& each : cell.waiters) answer_current(cell, each.to, shared->farewell);
-    cell.waiters.clear();
-  }
-  std::vector<std::vector<reply_to>*> all_waiting = {&reset_waiters, &close_waiters};
-  for (auto& [number, at] : slots) all_waiting.push_back(&at.stop_waiters);
-  for (auto* waiting : all_waiting)
-    for (auto const& to : std::exchange(*waiting, {}))
-      answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
-  refuse_copies({error_code::shutting_down, "the daemon is shutting down", {}});
-  for (auto& [number, at] : slots)
-    if (at.kernel) refuse_asked(at.kernel->row.kernel);
-  answer_fork(error{error_code::shutting_down, "the daemon is shutting down; the session is made: session.get shows it", {}});
-  answer_job_waiters(steady_time::max());
-  for (auto& [number, at] : slots)
-    if (at.kernel && at.kernel->actor) self->send(at.kernel->actor, let_go{});
-  for (auto& each : orphans)
-    if (each.actor) self->send(each.actor, let_go{});
-  shared->sessions.erase(own_row.key);
-  on_retire();
-}
-
 void session_state::on_retire() {
   self->send(shared->supervisor, session_ended{});
   self->send(self, retire{});
@@ -359,7 +320,7 @@ caf::actor spawn_session(caf::actor_system& system, shared_context const& shared
         [=](room_for_kernel) { handled([&] { state->on_room(); }); },
         [=](job_call const& call) { handled([&] { state->on_job_call(call); }); },
         [=](job_group_ended const& told) { handled([&] { state->on_job_group_ended(told); }); },
-        [=](wind_down order) { state->on_wind_down(order.end_kernels); },
+        [=](wind_down order) { order.at_once ? state->end_all_at_once() : state->on_wind_down(order.end_kernels); },
         [=](kernel_live const& told) { handled([&] { state->on_live(told); }); },
         [=](kernel_start_failed const& told) { handled([&] { state->on_start_failed(told); }); },
         [=](kernel_attached const& told) { handled([&] { state->on_attached(told); }); },

@@ -130,6 +130,7 @@ struct session_kernel {
   std::optional<storage::session_record> row_before = {};
   kernel_roll::place place = {};                         // counts it
   storage::unix_ms save_again_at = 0;                    // a save has failed: it is not hibernated before then
+  bool has_not_saved = false;                            // at the end of the gateway: it is ended without
   std::optional<std::uint64_t> partly_saveable_at = {};  // the generation at which a snapshot left names out
 };
 

@@ -75,6 +75,11 @@ void session_state::not_saved(slot& at, saving_order const& order, error why, bo
                              (lives ? "; nothing was ended, and with save false it is ended without" : "; it was ended meanwhile"),
                          {}});
   }
+  if (ending_kernels && at.kernel) {
+    log::warn("not-saved", "kernel {} ends without its namespace saved: {}", order.kernel.text, why.message);
+    at.kernel->has_not_saved = true;
+    return end_idle_kernels();
+  }
   log::info("hibernate-failed", "kernel {} is kept: {}", order.kernel.text, why.message);
   if (at.has(order.kernel) && !has_cells(at)) {
     auto const pause = is_busy ? defaults::hibernate_busy_retry : defaults::hibernate_retry;
@@ -95,7 +100,9 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
   if (!at.has(order.kernel) || at.kernel->ending)
     return not_saved(at, order, {error_code::busy, "it is being ended already", {}}, true);
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
-  if (has_cells(at) || at.kernel->row.generation != generation || count_jobs(at) > 0)
+  auto const is_disturbed =
+      ending_kernels ? has_cells_out(at) : has_cells(at) || count_jobs(at) > 0;  // what waits runs in the next one
+  if (is_disturbed || at.kernel->row.generation != generation)
     return not_saved(at, order, {error_code::busy, "a cell came meanwhile", {}}, true);
   if (!order.even_in_part && !told->skipped.empty()) {
     at.kernel->partly_saveable_at = generation;

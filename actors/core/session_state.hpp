@@ -2,7 +2,7 @@
 // slots (in which kernel?), accept (may a cell run?), capacity (is there room?), frames (what did its kernel say?), saving (where is its
 // namespace?), fork (another session with a copy), jobs (what became of what a cell started?), row (how is it listed?), requests (what is
 // asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset, close,
-// stop), answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
+// stop), wind_down (the gateway ends), answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -133,7 +133,6 @@ struct session_state final : session_face {
   void on_wake();
   void retry_stalled();
   void on_disk_committed(disk_committed const& answer);
-  void on_wind_down(bool end_kernels);
   void on_retire();
   caf::actor address() const { return caf::actor_cast<caf::actor>(self); }
   void wake_at(steady_time when) { wake.at(self, when); }
@@ -302,6 +301,13 @@ struct session_state final : session_face {
   bool runs_nothing() const { return !has_kernel() && !runs_alone() && orphans.empty(); }
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);
+
+  // session_wind_down.cpp
+  void on_wind_down(bool end_kernels);
+  void begin_to_end_kernels();
+  void end_idle_kernels();
+  void end_all_at_once();
+  void refuse_arrivals();
 
   // session_saving.cpp
   /// Restores the saved namespace, or erases one that is not to be restored; called whenever something has changed.

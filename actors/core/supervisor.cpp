@@ -18,6 +18,7 @@
 #include "actors/core/owner_closing.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/status.hpp"
+#include "actors/core/wind_down_waves.hpp"
 #include "actors/env/messages.hpp"
 
 namespace holdfast::core {
@@ -37,6 +38,7 @@ struct supervisor_state {
   kernel_keeper keeper{self, shared, wake};
   file_sweep sweep{self, shared, wake};
   owner_closing closing{self, shared, [this](session_call& call) { route(call); }};
+  wind_down_waves waves{self, shared};
   std::optional<steady_time> flush_at;
   std::vector<caf::actor> fronts;  // that have asked anything: told when the gateway ends
   std::vector<reply_to> shutdown_waiters;
@@ -230,7 +232,7 @@ struct supervisor_state {
     }
     if (!end_by) return;
     if (*end_by <= now)
-      end();
+      on_late_end();
     else
       wake.at(self, *end_by);
   }
@@ -265,12 +267,24 @@ struct supervisor_state {
 
   void begin_end(bool end_kernels) {
     shared->shutting_down = true;
-    kernels_left = end_kernels ? 0 : kernels().size();
-    log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels_left);
-    for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{end_kernels});
-    end_by = steady_clock::now() + shared->settings.scaled(defaults::settle_deadline);
-    wake.at(self, *end_by);
+    kernels_left = kernels().size();
+    if (end_kernels)
+      log::info("gateway-ending", "the gateway ends, and {} kernels with it", kernels_left);
+    else
+      log::info("gateway-ending", "the gateway ends; {} kernels live on", kernels_left);
+    wait_for_end(waves.begin(end_kernels));
     end_if_settled();
+  }
+
+  void wait_for_end(milliseconds patience) {
+    end_by = steady_clock::now() + patience;
+    wake.at(self, *end_by);
+  }
+
+  /// Kernels that have not ended by then are killed; what has not settled after that must not hold the process.
+  void on_late_end() {
+    if (!waves.kill_late()) return end();
+    wait_for_end(defaults::settle_deadline);
   }
 
   /// Ends once every session has wound down and `disk` has what they recorded.
@@ -282,12 +296,13 @@ struct supervisor_state {
 
   void end() {
     end_by.reset();
+    if (waves.ends_kernels()) kernels_left = kernels().size();
     closing.refuse_all({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
     // Those that did not settle in time must not hold the process: what they have not recorded is found at the next start.
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
     for (auto const& to : std::exchange(shutdown_waiters, {}))
       answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
-    for (auto const& [name, each] : shared->environments) self->send(each.actor, env::let_go{});
+    for (auto const& [name, each] : shared->environments) self->send(each.actor, env::let_go{waves.ends_kernels()});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);
     for (auto const& front : fronts) self->send(front, gateway_ended{why_ending});
@@ -358,7 +373,10 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context const& sha
         [state](memory_measured const& told) { state->keeper.on_measured(told); },
         [state](disk_committed const& committed) { state->on_committed(committed); },
         [state](end_gateway& order) { state->on_end_gateway(std::move(order.why)); },
-        [state](session_ended) { state->end_if_settled(); },
+        [state](session_ended) {
+          if (auto const patience = state->waves.go_on()) state->wait_for_end(*patience);
+          state->end_if_settled();
+        },
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();
         },

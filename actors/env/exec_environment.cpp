@@ -282,7 +282,7 @@ caf::actor spawn_exec_environment(caf::actor_system& system, exec_options option
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();
         },
-        [state](let_go) { state->on_let_go(); },
+        [state](let_go const&) { state->on_let_go(); },
     };
   });
 }

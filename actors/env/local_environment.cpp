@@ -1,10 +1,11 @@
 #include "actors/env/local_environment.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <list>
 
-#include <spdlog/fmt/fmt.h>
 #include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/system_messages.hpp>
@@ -20,6 +21,7 @@
 #include "actors/base/unix_socket.hpp"
 #include "actors/env/interpreter.hpp"
 #include "actors/env/nursery.hpp"
+#include "actors/env/spawn_message.hpp"
 #include "actors/env/start_nursery.hpp"
 #include "bin/kernel/program.hpp"
 
@@ -64,7 +66,7 @@ struct local_state {
   std::list<nursery> nurseries;  // stable addresses; few
   std::vector<exit_wait> exit_waits;
   alarm wake;
-  bool letting_go = false;
+  std::optional<steady_time> quit_by;  // it lets go of nurseries, or ends them, until then
 
   // ---- spawning ----
 
@@ -91,11 +93,7 @@ struct local_state {
   /// The one for this interpreter, started if there is none; null when it cannot be recorded.
   nursery* nursery_for(std::string const& python, variables const& session) {
     auto const interpreter = nursery_variables(options.gateway_variables, options.settings.pass_env, session);
-    std::string material = python + '\n' + std::string(program_digest());
-    for (auto const& module : options.settings.preload) material += "\npreload " + module;
-    for (auto const& [name, value] : interpreter)
-      if (is_interpreter_variable(name)) material += fmt::format("\n{}={}", name, value);
-    auto const key = hex(sha256(material));
+    auto const key = nursery_key(python, options.settings.preload, interpreter);
     for (auto& candidate : nurseries)
       if (candidate.row.key == key) return &candidate;
 
@@ -117,22 +115,7 @@ struct local_state {
   }
 
   void write_spawn(nursery& to, spawn_kernel const& request) {
-    auto const& settings = options.settings;
-    link::spawn message;
-    message.kernel = request.kernel;
-    message.token = request.token;
-    message.home = options.home_id;
-    message.directory = (settings.home / request.directory).string();
-    message.env = kernel_variables(options.gateway_variables, settings.pass_env, request.variables);
-    message.cwd = request.cwd;
-    if (message.cwd.empty()) message.cwd = message.env.contains("HOME") ? message.env.at("HOME") : "/";
-    message.grace_ms = static_cast<std::uint64_t>(settings.scaled(settings.grace).count());
-    message.first_grace_ms = static_cast<std::uint64_t>(settings.scaled(defaults::first_grace).count());
-    message.interrupt_grace_ms = static_cast<std::uint64_t>(settings.interrupt_grace.count());
-    message.failpoints = settings.failpoints;
-    message.state = (settings.home / request.state).string();
-    message.tools = request.tools;
-    if (!message.tools.empty()) message.tools_module = settings.tools_module;
+    auto const message = spawn_message(request, options.settings, options.gateway_variables, options.home_id);
     if (auto made = make_private_directory(message.directory); !made) return finish(to, request.kernel, made.error().message);
     if (!to.link.send(link::to_json(message))) finish(to, request.kernel, "the nursery's window is full");
   }
@@ -229,9 +212,8 @@ struct local_state {
     log::info("nursery-attached", "nursery {} attached, pid {}, epoch {}", from.row.nursery.text, message.process.pid,
               message.epoch);
     // Whatever was asked may have been lost with an earlier connection; asking twice is harmless.
-    std::vector<kernel_id> waiting;  // writing may answer one with a refusal and forget it
-    for (auto const& [kernel, request] : from.asked) waiting.push_back(kernel);
-    for (auto const& kernel : waiting)
+    auto const waiting = from.asked;  // writing may answer one with a refusal and forget it
+    for (auto const& [kernel, request] : waiting)
       if (auto found = from.asked.find(kernel); found != from.asked.end()) write_spawn(from, found->second);
   }
 
@@ -259,6 +241,7 @@ struct local_state {
       else
         exit_waits.push_back(std::move(wait));
     }
+    if (quit_by) wake.at(self, steady_clock::now());  // a broker that quits outside of a message of its own stays
   }
 
   // ---- what a nursery says ----
@@ -330,6 +313,7 @@ struct local_state {
   }
 
   void on_wake() {
+    if (quit_by) return quit_if_done();
     auto const now = steady_clock::now();
     std::vector<nursery_id> due;
     for (auto& each : nurseries) {
@@ -359,8 +343,25 @@ struct local_state {
     }
   }
 
-  void on_let_go() {
-    nurseries.clear();  // links are closed with the broker; the nurseries live on
+  /// They end as soon as they have no child; one that does not is killed.
+  void on_let_go(let_go const& order) {
+    if (!order.ends_nurseries) nurseries.clear();  // links are closed with the broker; the nurseries live on
+    quit_by = steady_clock::now() + options.settings.scaled(defaults::settle_deadline);
+    for (auto& each : nurseries)
+      if (each.link.is_attached()) (void)each.link.send(link::to_json(link::shutdown{"stop"}));
+    quit_if_done();
+  }
+
+  void quit_if_done() {
+    if (!quit_by) return;
+    if (nurseries.empty()) return self->quit();
+    wake.at(self, *quit_by);
+    if (*quit_by > steady_clock::now()) return;
+    for (auto& each : nurseries) {
+      log::warn("nursery-killed", "nursery {} did not end when it was asked to", each.row.nursery.text);
+      if (each.watch) (void)each.watch.send_signal(SIGKILL);
+    }
+    nurseries.clear();
     self->quit();
   }
 };
@@ -391,7 +392,7 @@ caf::actor spawn_local_environment(caf::actor_system& system, local_options opti
         [state](wake_up const& message) {
           if (state->wake.take(message)) state->on_wake();
         },
-        [state](let_go) { state->on_let_go(); },
+        [state](let_go const& order) { state->on_let_go(order); },
     };
   });
 }

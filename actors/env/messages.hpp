@@ -121,8 +121,10 @@ struct relink_nurseries {
   std::vector<storage::nursery_record> rows;
 };
 
-/// Lets go of all nurseries, which live on, and ends the actor.
-struct let_go {};
+/// Lets go of all nurseries, and ends the actor. They live on, or are ended, which is waited for.
+struct let_go {
+  bool ends_nurseries = false;
+};
 
 }  // namespace holdfast::env
 

@@ -13,6 +13,7 @@
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/start_process.hpp"
+#include "actors/env/variables.hpp"
 #include "actors/link/handshake.hpp"
 #include "actors/link/utf8.hpp"
 #include "bin/kernel/program.hpp"
@@ -38,6 +39,15 @@ std::string how_it_ended(finished_process const& process) {
 }
 
 }  // namespace
+
+std::string nursery_key(std::string const& python, std::vector<std::string> const& preload,
+                        std::map<std::string, std::string> const& interpreter) {
+  std::string material = python + '\n' + std::string(program_digest());
+  for (auto const& module : preload) material += "\npreload " + module;
+  for (auto const& [name, value] : interpreter)
+    if (is_interpreter_variable(name)) material += "\n" + name + "=" + value;
+  return hex(sha256(material));
+}
 
 result<fs::path> stage_program(fs::path const& home) {
   auto const target = home / "program" / std::string(program_digest());

@@ -22,6 +22,10 @@ struct nursery_plan {
   std::int64_t idle_ms = 0;
 };
 
+/// Kernels of one key come from one nursery: interpreter, program, preloaded modules, and what of the variables an interpreter looks at.
+std::string nursery_key(std::string const& python, std::vector<std::string> const& preload,
+                        std::map<std::string, std::string> const& interpreter);
+
 /// Answers once the nursery listens. `start_failed` names the interpreter and what it said.
 result<void> start_nursery(nursery_plan const& plan);
 

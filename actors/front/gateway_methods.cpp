@@ -67,13 +67,18 @@ method discover_method() {
 }
 
 method shutdown_method() {
-  return {.name = "shutdown",
-          .sentence = "Ends the gateway. Running cells go on in their kernels; who waits for one is answered with how it stands.",
-          .params = {{.name = "kernels", .type = param_type::boolean, .fallback = false, .sentence = "end all kernels as well"}},
-          .result = {"kernels left", false, "how many live on"},
-          .errors = {},
-          .examples = {{R"({"kernels": true})", R"({"kernels_left": 0})"}},
-          .build = [](arguments const& given) { return to_supervisor(shut_down{given.flag("kernels")}); }};
+  return {
+      .name = "shutdown",
+      .sentence = "Ends the gateway. Running cells go on in their kernels; who waits for one is answered with how it stands.",
+      .params = {{.name = "kernels",
+                  .type = param_type::boolean,
+                  .fallback = false,
+                  .sentence =
+                      "end all kernels as well: running cells are interrupted, namespaces saved for the next gateway, jobs ended"}},
+      .result = {"kernels left", false, "how many live on"},
+      .errors = {},
+      .examples = {{R"({"kernels": true})", R"({"kernels_left": 0})"}},
+      .build = [](arguments const& given) { return to_supervisor(shut_down{given.flag("kernels")}); }};
 }
 
 }  // namespace

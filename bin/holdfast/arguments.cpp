@@ -54,6 +54,7 @@ struct parser {
   events_arguments events;
   serve_arguments serve;
   status_arguments status;
+  stop_arguments stop_daemon;
   std::string environment;
 
   CLI::App* add(char const* name, std::string_view what, std::string_view examples) {
@@ -228,7 +229,9 @@ void parser::add_service_commands() {
   c->add_flag("--pid", status.only_pid, "print its process id only");
   add("metrics", "show counters and latencies as Prometheus reads them", help::metrics_examples);
   add("doctor", "look at python, home, limits and leftovers, and say what to do", help::doctor_examples);
-  add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
+  c = add("stop", "stop the daemon; kernels and their running cells go on", help::stop_examples);
+  c->add_flag("--kernels", stop_daemon.kernels,
+              "end all kernels too: cells are interrupted, namespaces saved for their next cells, jobs ended");
   c = add("help", "show this help, or a command's", "  holdfast help run\n");
   c->add_option("COMMAND", help_about, "the command")->type_name("");
 }
@@ -310,7 +313,7 @@ command parser::taken() {
   if (name == "status") return status;
   if (name == "metrics") return metrics_arguments{};
   if (name == "doctor") return doctor_arguments{};
-  return stop_arguments{};
+  return stop_daemon;
 }
 
 /// CLI11 shows the help of a command that was named on the line instead of the one that is asked for: asked anew, none was.

@@ -126,7 +126,9 @@ struct status_arguments {
 };
 struct metrics_arguments {};
 struct doctor_arguments {};
-struct stop_arguments {};
+struct stop_arguments {
+  bool kernels = false;  // they are saved and ended as well
+};
 
 using command =
     std::variant<run_arguments, wait_arguments, logs_arguments, cells_arguments, cell_arguments, interrupt_arguments,

@@ -116,8 +116,12 @@ inline constexpr std::string_view doctor_examples =
     "Exit code 0: nothing is wrong; 4: something is.\n";
 inline constexpr std::string_view stop_examples =
     "  holdfast stop\n"
+    "  holdfast stop --kernels      nothing runs on: the next cell of each session has its variables again\n"
     "\n"
-    "A kernel that lives on ends an hour later (grace_seconds) unless a daemon runs again. To end it at once, before the stop:\n"
-    "holdfast kernel KERNEL --stop, or with its session holdfast close SESSION.\n";
+    "A kernel that lives on ends an hour later (grace_seconds) unless a daemon runs again. With --kernels a cell that does not "
+    "let\n"
+    "itself be interrupted is killed with its kernel, whose namespace is then not saved; jobs end unless they were started with "
+    "keep.\n"
+    "To end only one: holdfast kernel KERNEL --stop, or with its session holdfast close SESSION.\n";
 
 }  // namespace holdfast::cli::help

@@ -73,7 +73,6 @@ TEST_CASE("what is not built, not known or not complete is a usage error") {
                                                                  {"display", "c-1", "-1"},
                                                                  {"fork", "a"},
                                                                  {"variables", "a", "b"},
-                                                                 {"stop", "--kernels"},
                                                                  {"close", "--owner", "a", "b"},
                                                                  {"run", "-E", "sandbox", "1"},
                                                                  {"run"},
