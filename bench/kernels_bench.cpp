@@ -24,7 +24,9 @@ using namespace std::chrono_literals;
 constexpr std::size_t usual_kernels = 200;
 constexpr std::size_t alone_kernels = 30;  // spawned without a daemon, for the profiles
 constexpr std::size_t killed_kernels = 50;
+constexpr std::size_t warm_cells = 1'000;
 constexpr std::size_t restarts = 3;
+constexpr std::size_t hibernations = 10;
 constexpr auto settling = 500ms;  // until the last rows are on disk and kernels have looked after themselves
 constexpr double mb = 1e6;
 constexpr double kib = 1024;
@@ -94,6 +96,10 @@ growth new_sessions(daemon_process& daemon, std::size_t kernels, without_daemon 
   hop("alone: connect to hello", p50_and_p99(alone.attach));
   hop("alone: the first cell", p50_and_p99(alone.first_cell));
   hop("the daemon's own part, p50", duration(sessions.p50() - alone.fork.p50() - alone.attach.p50() - alone.first_cell.p50()));
+  samples warm;
+  for (std::size_t i = 0; i < warm_cells; ++i)
+    warm.add(microseconds_of([&] { daemon.run(session_name(i * 7919 % kernels), "1+1"); }));
+  figure(text("a warm cell in any of %zu kernels", kernels), p50_and_p99(warm));
   return {before, after};
 }
 
@@ -186,6 +192,22 @@ void deaths(daemon_process& daemon, scratch_directory const& home, std::size_t k
   hop("the daemon's own part, p50", duration(known.p50() - alone.reported.p50()));
 }
 
+/// Ends the session's kernel with its namespace saved, and brings it back with the next cell.
+void hibernate(daemon_process& daemon, std::string const& what, std::string const& code) {
+  samples saved, restored;
+  for (std::size_t i = 0; i < hibernations; ++i) {
+    auto const session = "hibernated-" + what + std::to_string(i);
+    daemon.run(session, code);
+    auto const kernel = daemon.call("kernel.list", {{"session", session}}).at("items").at(0).at("kernel");
+    saved.add(microseconds_of([&] { daemon.call("kernel.stop", {{"kernel", kernel}}); }));
+    restored.add(microseconds_of([&] {
+      if (daemon.run(session, "x").at("kernel").at("restored") != true) throw std::runtime_error("a namespace was not restored");
+    }));
+  }
+  figure("hibernate, " + what, p50_and_p99(saved));
+  figure("its next cell, restored, " + what, p50_and_p99(restored));
+}
+
 void run(std::size_t kernels) {
   auto const alone = measure_alone();
   scratch_directory home;
@@ -194,6 +216,9 @@ void run(std::size_t kernels) {
   idle_memory(daemon, grown, kernels, alone);
   reattach(daemon);
   deaths(daemon, home, kernels, alone);
+  heading("Namespaces saved and restored");
+  hibernate(daemon, "small", "x = 1");
+  hibernate(daemon, "50 MB", "import os\nx = 1\nb0, b1, b2, b3, b4, b5, b6 = (os.urandom(7_500_000) for _ in range(7))\nNone");
   daemon.call("shutdown", {{"kernels", true}});
 }
 

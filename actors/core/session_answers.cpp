@@ -163,6 +163,24 @@ void session_state::on_get(reply_to const& from, cell_id const& cell) {
   auto record = stored(cell);
   if (!record) return answer_error(from, std::move(record.error()));
   answer_result(from, *record, record->result, true);
+  forget_end_of(cell);
+}
+
+storage::notice_record session_state::cell_finished_notice(storage::cell_record const& row) const {
+  auto text = "cell " + row.cell.text + " has ended (" + storage::to_string(row.status) +
+              ") and nobody waited for it; cell.get has its result";
+  return make_notice("cell_finished", std::move(text), {row.cell.text});
+}
+
+/// It is read: its end is no news any more.
+void session_state::forget_end_of(cell_id const& cell) {
+  auto const is_of_it = [list = R"("cells":[")" + cell.text + "\"]"](auto const& each) {
+    return each.kind == "cell_finished" && each.details.find(list) != std::string::npos;
+  };
+  auto const found = std::find_if(notices.begin(), notices.end(), is_of_it);
+  if (found == notices.end() || !shared->commit({storage::erase_notice{found->session, found->notice}})) return;
+  shared->forget_later(found->session, found->notice);
+  notices.erase(found);
 }
 
 void session_state::on_wait(reply_to const& from, wait_cell const& what) {
@@ -179,6 +197,7 @@ void session_state::on_wait(reply_to const& from, wait_cell const& what) {
     }
   }
   answer_result(from, *record, record->result, true);
+  forget_end_of(what.cell);
 }
 
 void session_state::on_list(reply_to const& from, list_cells const& what) {

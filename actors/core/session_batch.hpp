@@ -52,6 +52,14 @@ struct session_state::batch {
     if (!notices) notices = session.notices;
     return *notices;
   }
+  /// Of an end that nobody has read; job.list and cell.list still have what is not told.
+  void add_news(session_state const& session, storage::notice_record notice) {
+    auto& waiting = notices_of(session);
+    auto const is_news = [](auto const& each) { return each.kind == "job_finished" || each.kind == "cell_finished"; };
+    auto const oldest = std::find_if(waiting.begin(), waiting.end(), is_news);
+    if (waiting.size() >= defaults::notices_most && oldest != waiting.end()) waiting.erase(oldest);
+    waiting.push_back(std::move(notice));
+  }
   /// All of them ride on a result.
   std::vector<storage::notice_record> ride(session_state const& session) { return std::exchange(notices_of(session), {}); }
 };

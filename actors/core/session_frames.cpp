@@ -293,6 +293,7 @@ void session_state::take_done(batch& into, link::done const& frame) {
     into.kernel_ended = true;
   }
   row.result = result_json(facts);
+  if (cell->waiters.empty() && !closing) into.add_news(*this, cell_finished_notice(row));
 }
 
 /// A frame that cannot be read: if it was about a cell, the one in the foreground ends with an error of that name, without one the oldest

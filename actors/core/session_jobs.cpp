@@ -72,12 +72,7 @@ void session_state::take_job_finished(batch& into, link::job_finished const& fra
   if (frame.read) return;
   auto notice = make_notice("job_finished", end_in_words(*row), {}, {*row});
   row->notice = notice.notice;
-  auto& waiting = into.notices_of(*this);
-  if (waiting.size() >= defaults::notices_most) {  // job.list still has what is not told
-    auto const oldest = std::find_if(waiting.begin(), waiting.end(), [](auto const& each) { return each.kind == "job_finished"; });
-    if (oldest != waiting.end()) waiting.erase(oldest);
-  }
-  waiting.push_back(std::move(notice));
+  into.add_news(*this, std::move(notice));
 }
 
 void session_state::take_jobs_read(batch& into, link::jobs_read const& frame) const {

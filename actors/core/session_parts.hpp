@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -168,5 +169,15 @@ struct orphan {
 /// The row of a slot, which is there.
 storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number);
 storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number);
+
+/// Lines NAME=VALUE, by name.
+std::map<std::string, std::string> as_map(std::vector<std::string> const& variables);
+
+/// Puts the kernel that a notice is about into its details: it is withdrawn when that ends.
+void name_kernel(storage::notice_record& notice, kernel_id const& kernel);
+bool names_kernel(storage::notice_record const& notice, kernel_id const& kernel);
+
+/// The reason of a link as clients are told it.
+std::string shown_reason(std::string const& reason);
 
 }  // namespace holdfast::core

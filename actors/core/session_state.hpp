@@ -360,7 +360,7 @@ struct session_state final : session_face {
   void ask_kernel(slot& at, link::request what, std::function<void(result<link::answered>)> then,
                   milliseconds patience = defaults::request_deadline, bool hears_refusal = false);
   void on_answered(link::answered answer);
-  /// Those whose time is over, and all of that kernel.
+  /// Those whose time is over, and all of it.
   void refuse_asked(std::optional<kernel_id> const& of = {});
   void on_list_variables(reply_to const& from, list_variables const& what);
   void on_read_display(reply_to const& from, read_display const& what);
@@ -380,20 +380,12 @@ struct session_state final : session_face {
   /// The cell is final and recorded: tells its waiters and forgets it. `why` is for its event.
   void finish(storage::cell_record row, std::string_view why);
   void on_get(reply_to const& from, cell_id const& cell);
+  storage::notice_record cell_finished_notice(storage::cell_record const& row) const;
+  void forget_end_of(cell_id const& cell);
   void on_wait(reply_to const& from, wait_cell const& what);
   void on_list(reply_to const& from, list_cells const& what);
   void on_read_output(reply_to const& from, read_output const& what);
   result<storage::cell_record> stored(cell_id const& cell) const;
 };
-
-/// Lines NAME=VALUE, by name.
-std::map<std::string, std::string> as_map(std::vector<std::string> const& variables);
-
-/// Puts the kernel that a notice is about into its details: it is withdrawn when that ends.
-void name_kernel(storage::notice_record& notice, kernel_id const& kernel);
-bool names_kernel(storage::notice_record const& notice, kernel_id const& kernel);
-
-/// The reason of a link as clients are told it.
-std::string shown_reason(std::string const& reason);
 
 }  // namespace holdfast::core

@@ -135,13 +135,13 @@ std::vector<field> job_fields() {
 }
 
 std::vector<field> notice_fields() {
-  return {
-      text("id", "for notice.ack"),
-      word("kind",
-           {"reattached", "restarted", "state_lost", "restored", "unreachable", "silent", "evicted", "fallback", "job_finished"},
-           "what has happened"),
-      text("text", "one or two sentences for a reader"), text("at", "an instant"),
-      object("details", "notice details", "the same for a program")};
+  return {text("id", "for notice.ack"),
+          word("kind",
+               {"reattached", "restarted", "state_lost", "restored", "unreachable", "silent", "evicted", "fallback", "job_finished",
+                "cell_finished"},
+               "what has happened"),
+          text("text", "one or two sentences for a reader"), text("at", "an instant"),
+          object("details", "notice details", "the same for a program")};
 }
 
 std::vector<field> listed_notice_fields() {

@@ -188,7 +188,7 @@ TEST_CASE("an unknown key is refused with file, line and key") {
 }
 
 TEST_CASE("a key that is not built is unknown") {
-  for (auto const* line : {"attach_budget_seconds = 71", "calls_per_cell = 5", "[environment.box]\nkind = \"sandbox\""}) {
+  for (auto const* line : {"calls_per_cell = 5", "[environment.box]\nkind = \"sandbox\""}) {
     temporary_directory const home;
     write_file(home / "config.toml", line);
     CHECK_THAT(refusal(home), Contains("line 1: unknown key"));

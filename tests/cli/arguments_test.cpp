@@ -111,7 +111,7 @@ TEST_CASE("a usage error says what was found and what is wanted") {
            {{"run", "-E", "moon", "1"}, "--environment: found 'moon', wanted local\nsee: holdfast run --help"},
            {{"cells", "-n", "0"}, "--limit: found '0', wanted a whole number from 1 to 1000\nsee: holdfast cells --help"},
            {{"kernels", "--state", "fine"},
-            "--state: found 'fine', wanted one of: starting idle busy unreachable\nsee: holdfast kernels --help"},
+            "--state: found 'fine', wanted one of: starting idle busy unreachable orphan\nsee: holdfast kernels --help"},
            {{"events", "--since", "-1"},
             "--since: found '-1', wanted a whole number from 0 to 9007199254740991\nsee: holdfast events --help"},
            {{"run", "1", "-s"}, "--session needs a value\nsee: holdfast run --help"},

@@ -1,5 +1,7 @@
 """rpc.discover names every field that the daemon sends, with its type, and none that it does not send."""
 
+import os
+import signal
 import sys
 import unittest
 
@@ -116,6 +118,20 @@ class SchemaTest(DaemonCase):
         self.ask("notice.list")
         self.ask("cell.interrupt", cell="struck")
 
+    def an_orphan(self):
+        """A kernel cannot be reached, is given up, and is ended as an orphan."""
+        self.ask("run", code="1", session="stuck")
+        stuck = self.ask("kernel.list", session="stuck")["items"][0]
+        self.check_told(self.listener)
+        self.daemon.kill()
+        os.kill(stuck["pid"], signal.SIGSTOP)
+        self.daemon.start(HOLDFAST_HELLO_DEADLINE_SECONDS="0.3", HOLDFAST_ATTACH_BUDGET_SECONDS="0.3")
+        self.listen()
+        self.listener.wait_notification("event", kind="kernel_orphaned")
+        self.ask("kernel.list", state="orphan")
+        self.ask("kernel.stop", kernel=stuck["kernel"])
+        self.listener.wait_notification("event", kind="orphan_ended")
+
     def jobs(self):
         job = self.ask("run", code="j = run('sh', '-c', 'echo out; exec sleep 600')\nj.id", child="c2")["value"].strip("'")
         wait_until(lambda: self.daemon.call("job.output", job=job)["total_bytes"], "its output")
@@ -197,6 +213,7 @@ job = run('sleep', '600')
         self.a_cell_without_a_kernel()
         self.refusals()
         self.a_restart_with_news()
+        self.an_orphan()
         self.endings()
 
         names, fields = self.schema.never_met()

@@ -310,7 +310,7 @@ TEST_CASE("a refusal says what was found and what is wanted") {
             "cannot accept run: env is a list, wanted an object of strings, at most 131072 bytes in all"},
            {"run", R"({"code":"1","env":{"A":true}})", "cannot accept run: env has A as true, wanted a string"},
            {"kernel.list", R"({"state":"fine"})",
-            "cannot accept kernel.list: state is 'fine', wanted one of: starting idle busy unreachable"},
+            "cannot accept kernel.list: state is 'fine', wanted one of: starting idle busy unreachable orphan"},
            {"notice.ack", R"({"ids":["n 1"]})",
             "cannot accept notice.ack: ids holds 'n 1', wanted a list of at most 1000 ids: each " + id},
        })

@@ -277,7 +277,7 @@ TEST_CASE("a status, state or form out of range does not decode") {
   CHECK_FALSE(decode<cell_codec>(key_of(1, 1), value));
 
   encode<link_codec>("k", link_row("k"), value);
-  value[1] = 2;
+  value[1] = 3;
   seal("k", value);
   CHECK_FALSE(decode<link_codec>("k", value));
 
