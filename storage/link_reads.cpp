@@ -1,14 +1,14 @@
-// Listing links, nurseries and notices; finding saved namespaces.
+// Listing links, nurseries and notices; finding saved namespaces. `boot` alone says which kernels there are: `disk` has copies.
 #include "storage/reads.hpp"
 
 namespace holdfast::storage::reads {
 namespace {
 
 template <class Codec>
-std::vector<typename Codec::row> whole_table(snapshot& in) {
+std::vector<typename Codec::row> all_in_boot(snapshot& in) {
   std::vector<typename Codec::row> found;
-  merged_cursor walk(in, Codec::in, order::ascending);
-  for (bool on = walk.start({}); on; on = walk.next()) {
+  cursor walk(in.boot, Codec::in);
+  for (bool on = walk.first(); on; on = walk.next()) {
     auto row = walk.row<Codec>();
     if (!row) break;
     found.push_back(*std::move(row));
@@ -18,8 +18,8 @@ std::vector<typename Codec::row> whole_table(snapshot& in) {
 
 }  // namespace
 
-std::vector<link_record> links(snapshot& in) { return whole_table<link_codec>(in); }
-std::vector<nursery_record> nurseries(snapshot& in) { return whole_table<nursery_codec>(in); }
+std::vector<link_record> links(snapshot& in) { return all_in_boot<link_codec>(in); }
+std::vector<nursery_record> nurseries(snapshot& in) { return all_in_boot<nursery_codec>(in); }
 
 std::vector<saved_record> saved(snapshot& in, session_number session) {
   std::vector<saved_record> found;

@@ -12,7 +12,9 @@
 #include "storage/failpoint_names.hpp"
 #include "storage/home_identity.hpp"
 #include "storage/moving.hpp"
+#include "storage/remote_rows.hpp"
 #include "storage/schema.hpp"
+#include "storage/snapshot.hpp"
 #include "storage/transaction.hpp"
 
 namespace holdfast::storage {
@@ -70,7 +72,7 @@ class opening {
 
   result<open_home> run() {
     for (auto step : {&opening::make_directories, &opening::open_disk, &opening::open_boot, &opening::judge,
-                      &opening::leave_kernels, &opening::record_identity, &opening::move_rows}) {
+                      &opening::leave_kernels, &opening::restore_remote, &opening::record_identity, &opening::move_rows}) {
       if (auto done = (this->*step)(); !done) return tl::unexpected(std::move(done.error()));
     }
     return std::move(result_);
@@ -151,11 +153,22 @@ class opening {
   }
 
   result<void> count_links() {
-    read_transaction boot(*result_.boot);
-    read_transaction disk(*result_.disk);
-    result_.found.links_forgotten = boot.count(table::links) + disk.count(table::links);
-    if (auto read = boot.finish(true); !read) return tl::unexpected(read.error());
-    if (auto read = disk.finish(true); !read) return tl::unexpected(read.error());
+    snapshot in(*result_.boot, *result_.disk);
+    auto& count = result_.found.links_forgotten;
+    {
+      merged_cursor walk(in, table::links, order::ascending);
+      for (bool on = walk.start({}); on; on = walk.next()) ++count;
+    }
+    if (auto read = in.finish(true); !read) return tl::unexpected(read.error());
+    return {};
+  }
+
+  // A `boot` that does not say whose it is is new. Before `disk` says that it is this system's: killed in between, the next opening
+  // makes it anew.
+  result<void> restore_remote() {
+    if (verdict_ != home_verdict::same || in_boot_) return {};
+    if (auto restored = restore_remote_rows(*result_.disk, *result_.boot); !restored) return restored;
+    if (fails(failpoint::open_after_restore)) return stopped();
     return {};
   }
 

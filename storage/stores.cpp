@@ -126,6 +126,16 @@ result<void> stores::commit_disk(std::span<changes const> units) {
   return self_->noting_poison(self_->commit_disk(units));
 }
 
+result<changes> stores::copies_of(unmoved_rows const& which) const {
+  if (auto healthy = self_->check(); !healthy) return tl::unexpected(std::move(healthy.error()));
+  return self_->noting_poison(storage::copies_of(which, *self_->home.boot, *self_->home.disk));
+}
+
+result<unmoved_rows> stores::out_of_step() const {
+  if (auto healthy = self_->check(); !healthy) return tl::unexpected(std::move(healthy.error()));
+  return self_->noting_poison(rows_out_of_step(*self_->home.boot, *self_->home.disk));
+}
+
 result<std::optional<session_record>> stores::find_session(session_key const& key) const {
   return self_->reading([&](snapshot& in) { return reads::find_session(in, key); });
 }
@@ -172,7 +182,7 @@ result<std::vector<cell_record>> stores::open_cells(session_number session) cons
 }
 
 result<std::optional<outbox_record>> stores::outbox(session_number session, cell_number number) const {
-  return self_->reading([&](snapshot& in) { return in.find<outbox_codec>(key_of(session, number)); });
+  return self_->reading([&](snapshot& in) { return in.boot.find<outbox_codec>(key_of(session, number)); });
 }
 
 result<std::vector<link_record>> stores::links() const {

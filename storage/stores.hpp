@@ -13,6 +13,7 @@
 
 #include "storage/failure.hpp"
 #include "storage/records.hpp"
+#include "storage/remote_rows.hpp"
 
 namespace holdfast::storage {
 
@@ -53,6 +54,11 @@ class stores {
   /// One synced transaction in `disk` for all the given units: a group commit. `full`: nothing of it is there.
   result<void> commit_disk(std::span<changes const> units);
 
+  /// What makes `disk` have those links, outboxes, jobs and notices as `boot` has them now: one unit, for commit_disk().
+  result<changes> copies_of(unmoved_rows const& which) const;
+  /// What a daemon that was killed has left in `boot` alone, or has erased there alone.
+  result<unmoved_rows> out_of_step() const;
+
   result<std::optional<session_record>> find_session(session_key const& key) const;
   result<std::optional<session_record>> session(session_number number) const;
   /// Newest first; `before` is the number to go on below, 0 for the start. An empty owner means every owner; a null child every child.
@@ -72,6 +78,7 @@ class stores {
   result<cell_number> first_cell_number(session_number session) const;
   /// Cells without a final status of one session, oldest first; of all sessions for session 0, by session.
   result<std::vector<cell_record>> open_cells(session_number session) const;
+  // Of links, outboxes and jobs `disk` has copies only: these read `boot`.
   result<std::optional<outbox_record>> outbox(session_number session, cell_number number) const;
 
   result<std::vector<link_record>> links() const;

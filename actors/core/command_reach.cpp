@@ -76,8 +76,9 @@ class command_reach final : public kernel_reach {
     auto const is_urgent = link_.is_underway_beside(next.number);
     count_wait();
     newest_ = {next.number, std::chrono::steady_clock::now(), std::make_shared<env::command_start>()};
-    self_->send(environment_,
-                env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent, newest_.begin});
+    // It tells the kernel what became of its frames, and gives it cells.
+    shared_->send_to_environment(
+        name_, env::carry{caf::actor_cast<caf::actor>(self_), kernel_, process_, std::move(next), is_urgent, newest_.begin});
   }
 
   void count_wait() {

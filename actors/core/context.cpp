@@ -14,7 +14,12 @@ result<void> context::commit(storage::changes const& unit) {
   commit_timer timer(metrics, store::boot);
   auto committed = stores->commit_boot(unit);
   timer.done(committed.has_value());
-  if (committed) return {};
+  if (committed) {
+    storage::unmoved_rows remote;
+    if (elsewhere.note(unit, remote)) barrier.on_recorded();
+    move_later(remote);
+    return {};
+  }
   log::error("store-failed", "boot store refused a transaction: {}", committed.error().text);
   on_refused(committed.error());
   return tl::unexpected(from_storage(committed.error()));
@@ -40,6 +45,14 @@ void context::forget_later(session_number session, notice_id const& told) {
   to_disk.told.insert({session, told});
 }
 
+void context::move_later(storage::unmoved_rows const& rows) {
+  if (rows.empty()) return;
+  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
+  to_disk.add(rows);
+}
+
+void context::move_now() { caf::anon_send(supervisor, core::move_now{}); }
+
 /// Sent once, however much changes until it is looked at.
 void context::look_at_kernels() {
   if (supervisor && !std::exchange(look_asked, true)) caf::anon_send(supervisor, core::look_at_kernels{});
@@ -57,11 +70,11 @@ error context::unknown_environment(std::string const& name) const {
           {{"param", "environment"}, {"known", std::move(known)}}};
 }
 
-void context::remove_kernel_files(storage::link_record const& link) const {
+void context::remove_kernel_files(storage::link_record const& link) {
   caf::anon_send(files, remove_tree{path(link.directory)});
   auto const is_ours = link.directory == "run/" + link.kernel.text;  // one that another home took over is not
   if (auto const there = environment_of(link.environment); there && link.environment != "local" && is_ours)
-    caf::anon_send(there, env::remove_kernel{link.kernel, link.process});
+    send_to_environment(link.environment, env::remove_kernel{link.kernel, link.process});
 }
 
 std::string state_path(session_number session, std::uint32_t slot) {

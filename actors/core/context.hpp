@@ -10,14 +10,17 @@
 #include <utility>
 
 #include <caf/actor.hpp>
+#include <caf/send.hpp>
 
 #include "actors/base/config.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/traffic.hpp"
+#include "actors/core/disk_barrier.hpp"
 #include "actors/core/events.hpp"
 #include "actors/core/kernel_roll.hpp"
 #include "actors/core/kernel_view.hpp"
 #include "actors/core/metrics.hpp"
+#include "actors/core/remote_kernels.hpp"
 #include "actors/env/variables.hpp"
 #include "storage/stores.hpp"
 
@@ -54,7 +57,7 @@ struct context {
   /// Names those that there are.
   error unknown_environment(std::string const& name) const;
   /// What is kept of a kernel that is gone, or never came to be, wherever it was.
-  void remove_kernel_files(storage::link_record const& link) const;
+  void remove_kernel_files(storage::link_record const& link);
 
   /// Loaded sessions; others are in the stores only. `face` is valid as long as the entry is there: its actor removes it.
   struct session_entry {
@@ -63,16 +66,23 @@ struct context {
   };
   std::unordered_map<session_key, session_entry> sessions;
 
-  /// Rows of `boot` that the supervisor copies to `disk` within flush_to_disk.
-  struct unmoved {
-    std::set<session_number> sessions;
-    std::set<std::pair<session_number, cell_number>> cells;
-    std::set<std::pair<session_number, notice_id>> told;  // notices that are gone from boot
-    bool empty() const { return sessions.empty() && cells.empty() && told.empty(); }
-  } to_disk;
+  /// Rows of `boot` that the supervisor copies to `disk` within flush_to_disk, or as soon as somebody waits for it.
+  storage::unmoved_rows to_disk;
+  remote_kernels elsewhere;  // of which rows `disk` keeps copies
+  disk_barrier barrier;
   void move_later(session_number session, cell_number cell);
   void move_later(session_number session);
   void forget_later(session_number session, notice_id const& told);
+  void move_later(storage::unmoved_rows const& rows);  // of kernels elsewhere
+  /// To the actor of an environment that is there: at once to `local`; to another one when `disk` has all that is recorded now of kernels
+  /// elsewhere, so that none is told more than a power loss leaves known here.
+  template <class Request>
+  void send_to_environment(std::string const& name, Request what) {
+    auto const to = environment_of(name);
+    if (name == "local") return caf::anon_send(to, std::move(what));
+    barrier.then([to, what = std::move(what)] { caf::anon_send(to, what); });
+    if (barrier.is_behind()) move_now();
+  }
 
   std::unique_ptr<kernel_roll> kernels;  // made with the limits of the settings
   bool look_asked = false;               // look_at_kernels is on its way
@@ -88,6 +98,7 @@ struct context {
   std::string path(std::string const& relative) const { return (settings.home / relative).string(); }
   /// One transaction in `boot`; the error is what a request is answered with.
   result<void> commit(storage::changes const& unit);
+  void move_now();
   /// What a store answered: after `failed` nothing is known of what is on the disk, and the gateway ends. Nothing happens for others.
   void on_refused(storage::failure const& why);
 };
@@ -97,6 +108,8 @@ std::string state_path(session_number session, std::uint32_t slot);
 
 /// Wakes the supervisor: something waits in to_disk.
 struct move_soon {};
+/// The same, and somebody waits for it.
+struct move_now {};
 /// Wakes the supervisor: kernels or those who wait for one are to be looked at anew.
 struct look_at_kernels {};
 /// To the supervisor: end, as nothing more can be recorded.
@@ -116,5 +129,6 @@ error being_closed(session_key const& key);
 }  // namespace holdfast::core
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::move_soon)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::move_now)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::look_at_kernels)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(holdfast::core::end_gateway)

@@ -74,7 +74,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       spawn->asker = caf::actor_cast<caf::actor>(self);
       auto const environment = shared->environment_of(row.environment);
       if (!environment) return on_refused(shared->unknown_environment(row.environment));
-      self->send(environment, *spawn);
+      shared->send_to_environment(row.environment, *spawn);
       return;
     }
     now = kernel_state::attaching;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "actors/base/clock.hpp"
 #include "actors/base/failpoints.hpp"
@@ -38,49 +39,52 @@ void mover::expire_old(storage::cell_record const& newest, storage::changes& cha
 }
 
 void mover::flush() {
-  auto const waiting = std::exchange(shared_->to_disk, {});
-  if (waiting.empty() || failpoint(failpoint_id::core_before_moved_to_disk)) {
-    if (!waiting.empty()) shared_->to_disk = waiting;
-    return;
+  if (underway_ || shared_->to_disk.empty() || failpoint(failpoint_id::core_before_moved_to_disk)) return;
+  // Of all that is to move, as it is now: one moment of `boot`, on whose thread this runs.
+  auto copies = shared_->stores->copies_of(shared_->to_disk);
+  if (!copies) {
+    log::error("move-incomplete", "nothing is moved to disk: {}", copies.error().text);
+    was_refused_ = true;
+    return shared_->on_refused(copies.error());
   }
   unit moved;
+  moved.rows = std::exchange(shared_->to_disk, {});
+  moved.recorded = shared_->barrier.recorded();
   moved.began = std::chrono::steady_clock::now();
   storage::changes changes;
-  for (auto const number : waiting.sessions) {
+  for (auto const number : moved.rows.sessions) {
     auto row = shared_->stores->session(number);
     if (!row || !*row) continue;  // closed meanwhile
     changes.push_back(storage::put_session{**row});
-    moved.sessions.insert(number);
   }
-  for (auto at = waiting.cells.begin(); at != waiting.cells.end(); ++at) {
+  auto const& cells = moved.rows.cells;
+  for (auto at = cells.begin(); at != cells.end(); ++at) {
     auto const [session, number] = *at;
     auto row = shared_->stores->cell(session, number);
     if (!row || !*row) continue;
     auto const is_final = storage::is_final((*row)->status);
-    (is_final ? moved.final : moved.open).push_back({session, number});
+    if (is_final) moved.final.push_back({session, number});
     auto const next = std::next(at);
-    if (is_final && (next == waiting.cells.end() || next->first != session)) expire_old(**row, changes);
+    if (is_final && (next == cells.end() || next->first != session)) expire_old(**row, changes);
     changes.push_back(storage::put_cell{std::move(**row)});
   }
-  moved.told = waiting.told;
-  for (auto const& [session, notice] : waiting.told) changes.push_back(storage::erase_notice{session, notice});
-  if (changes.empty()) return;
-  auto const tag = next_tag_++;
-  underway_[tag] = std::move(moved);
-  self_->send(shared_->disk, commit_to_disk{std::move(changes), caf::actor_cast<caf::actor>(self_), tag});
+  for (auto const& [session, notice] : moved.rows.told) changes.push_back(storage::erase_notice{session, notice});
+  std::move(copies->begin(), copies->end(), std::back_inserter(changes));
+  if (changes.empty()) return shared_->barrier.on_disk(moved.recorded);
+  moved.tag = next_tag_++;
+  self_->send(shared_->disk, commit_to_disk{std::move(changes), caf::actor_cast<caf::actor>(self_), moved.tag});
+  underway_ = std::move(moved);
 }
 
 void mover::on_committed(disk_committed const& answer) {
-  auto found = underway_.find(answer.tag);
-  if (found == underway_.end()) return;
-  auto const moved = std::move(found->second);
-  underway_.erase(found);
+  if (!underway_ || underway_->tag != answer.tag) return;
+  auto const moved = std::move(*underway_);
+  underway_.reset();
+  was_refused_ = answer.problem.has_value();
   if (answer.problem) {
     // They stay in `boot` and are tried again with the next flush; a failed sync ends that, and the gateway.
     shared_->on_refused(*answer.problem);
-    for (auto const number : moved.sessions) shared_->to_disk.sessions.insert(number);
-    for (auto const* cells : {&moved.open, &moved.final}) shared_->to_disk.cells.insert(cells->begin(), cells->end());
-    shared_->to_disk.told.insert(moved.told.begin(), moved.told.end());
+    shared_->to_disk.add(moved.rows);
     return;
   }
   shared_->metrics.on_moved(std::chrono::steady_clock::now() - moved.began);
@@ -90,6 +94,7 @@ void mover::on_committed(disk_committed const& answer) {
     if (auto erased = shared_->stores->commit_boot(erased_cells); !erased)
       log::warn("move-incomplete", "{} cells stay in boot beside disk: {}", erased_cells.size(), erased.error().text);
   (void)failpoint(failpoint_id::core_after_moved_to_disk);
+  shared_->barrier.on_disk(moved.recorded);
 }
 
 }  // namespace holdfast::core

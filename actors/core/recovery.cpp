@@ -46,6 +46,9 @@ result<recovery_plan> plan_recovery(storage::stores& stores) {
   auto open = stores.open_cells(0);
   if (!open) return tl::unexpected(from_storage(open.error()));
   for (auto const& cell : *open) plan.sessions.try_emplace(cell.session);
+  auto unmoved = stores.out_of_step();
+  if (!unmoved) return tl::unexpected(from_storage(unmoved.error()));
+  plan.unmoved = std::move(*unmoved);
   return plan;
 }
 
@@ -67,6 +70,13 @@ void recover(caf::actor_system& system, shared_context const& shared, recovery_p
   for (auto const& [number, links] : plan.sessions)
     for (auto const& link : links) directories.insert(link.directory);
   sweep_run_directories(*shared, directories);
+
+  // Before any kernel elsewhere is told anything, `disk` has what is in `boot`.
+  storage::unmoved_rows known;
+  for (auto const& [number, links] : plan.sessions)
+    for (auto const& link : links) (void)shared->elsewhere.note({storage::put_link{link}}, known);
+  if (!plan.unmoved.empty()) shared->barrier.on_recorded();
+  shared->move_later(plan.unmoved);
 
   for (auto& [number, links] : plan.sessions) {
     auto row = shared->stores->session(number);

@@ -15,6 +15,7 @@ namespace holdfast::core {
 struct recovery_plan {
   std::vector<storage::nursery_record> nurseries;
   std::map<session_number, std::vector<storage::link_record>> sessions;  // with kernels or open cells
+  storage::unmoved_rows unmoved;                                         // what an earlier daemon did not live to move
 };
 
 /// Read before anything starts: a link that cannot be read is a kernel that would be forgotten without proof of its end.

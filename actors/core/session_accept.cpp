@@ -172,8 +172,7 @@ void session_state::record_front(slot& at) {
   storage::outbox_record outbox{own_row.number, record.number, what.code,
                                 what.reset,     at.number,     what.if_kernel ? what.if_kernel->text : ""};
   auto link = at.kernel->row;
-  auto const is_strict = shared->settings.strict_durability;
-  auto const at_once = !is_strict && !what.reset && foreground() == nullptr && at.takes_cells();
+  auto const at_once = !shared->settings.strict_durability && !what.reset && foreground() == nullptr && at.takes_cells();
   if (at_once) {
     record.kernel = link.kernel;
     record.generation = ++link.generation;  // the link's own row follows with the start; load() takes the higher one
@@ -197,9 +196,10 @@ void session_state::record_front(slot& at) {
   auto& cell = cells.emplace_back(make_live(record, std::move(outbox)));
   auto accepted = std::move(front);
   arrivals.pop_front();
-  if (is_strict) {
+  if (shared->settings.strict_durability) {
     cell.awaits_disk = std::move(accepted);
-    self->send(shared->disk, commit_to_disk{{storage::put_cell{record}}, address(), disk_tag::first_cell + record.number});
+    if (key_of(at).environment == "local") unit = {storage::put_cell{record}};  // elsewhere its source outlives a reboot, too
+    self->send(shared->disk, commit_to_disk{std::move(unit), address(), disk_tag::first_cell + record.number});
     return;
   }
   if (at_once) send_execute(at, cell);

@@ -128,7 +128,11 @@ void session_state::record_saved(slot& at, storage::saved_record row) {
   (void)failpoint(failpoint_id::core_before_saved_recorded);
   storage::changes unit{storage::put_saved{at.saved.coming}};
   if (at.saved.evicted) unit.push_back(storage::put_notice{*at.saved.evicted});
-  self->send(shared->disk, commit_to_disk{std::move(unit), address(), disk_tag::saved_put + at.number});
+  commit_to_disk wanted{std::move(unit), address(), disk_tag::saved_put + at.number};
+  if (key_of(at).environment == "local") return self->send(shared->disk, std::move(wanted));
+  // Behind the results of its cells: a row of a saved namespace says that none is out (I15).
+  shared->barrier.then([to = shared->disk, wanted = std::move(wanted)] { caf::anon_send(to, wanted); });
+  if (shared->barrier.is_behind()) shared->move_now();
 }
 
 void session_state::on_saved_recorded(slot& at, std::optional<storage::failure> const& problem) {

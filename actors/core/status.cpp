@@ -68,7 +68,7 @@ std::string metrics_json(context& shared, std::vector<kernel_view> const& kernel
   for (auto const& [key, entry] : shared.sessions)
     if (entry.face) now.cells_waiting += entry.face->queued();
   now.sessions = shared.sessions.size();
-  now.rows_to_move = shared.to_disk.sessions.size() + shared.to_disk.cells.size() + shared.to_disk.told.size();
+  now.rows_to_move = shared.to_disk.count();
   now.resident_bytes = resident_bytes(::getpid());
   now.starts = shared.stores->found().incarnation;
   now.started_at = shared.started_at;

@@ -208,9 +208,18 @@ struct supervisor_state {
     wake.at(self, *flush_at);
   }
 
+  /// Somebody waits for what is recorded. What comes while a unit is on its way goes with the next one.
+  void hurry() {
+    if (moves.was_refused()) return;
+    moves.flush();
+    if (!shared->to_disk.empty()) schedule_flush();
+  }
+
   void on_committed(disk_committed const& committed) {
     moves.on_committed(committed);
     if (committed.problem && shared->shutting_down) return end();  // what stays in boot is moved at the next start
+    if (committed.problem) flush_at.reset();                       // not before the retry
+    if (shared->barrier.is_waited_for()) hurry();
     if (!shared->to_disk.empty()) schedule_flush(committed.problem ? defaults::store_retry : defaults::flush_to_disk);
     end_if_settled();
   }
@@ -226,7 +235,7 @@ struct supervisor_state {
     if (flush_at && *flush_at <= now) {
       flush_at.reset();
       moves.flush();
-      if (!shared->to_disk.empty()) schedule_flush();
+      if (!shared->to_disk.empty()) schedule_flush(moves.was_refused() ? defaults::store_retry : defaults::flush_to_disk);
     } else if (flush_at) {
       wake.at(self, *flush_at);
     }
@@ -307,6 +316,7 @@ struct supervisor_state {
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);
     for (auto const& front : fronts) self->send(front, gateway_ended{why_ending});
     shared->environments.clear();
+    shared->barrier.drop();
     shared->supervisor = shared->disk = shared->files = {};
     self->quit();
   }
@@ -369,6 +379,7 @@ caf::actor spawn_supervisor(caf::actor_system& system, shared_context const& sha
         },
         [state](answer const& told) { state->closing.on_answer(told); },
         [state](move_soon) { state->schedule_flush(); },
+        [state](move_now) { state->hurry(); },
         [state](look_at_kernels) { state->keeper.look(); },
         [state](memory_measured const& told) { state->keeper.on_measured(told); },
         [state](disk_committed const& committed) { state->on_committed(committed); },

@@ -131,6 +131,13 @@ inline link_record link_row(std::string kernel, std::uint64_t last_seq = 7) {
   return row;
 }
 
+inline link_record remote_link_row(std::string kernel, std::uint64_t last_seq = 7) {
+  auto row = link_row(std::move(kernel), last_seq);
+  row.environment = "far";
+  row.process.boot_id = "another machine's";
+  return row;
+}
+
 inline nursery_record nursery_row(std::string nursery) {
   return {nursery_id(std::move(nursery)), "key",         "/usr/bin/python3",  "program",
           std::string(64, 'b'),           "nursery/y-1", {"boot-1", 1, 2, 3}, 1'700'000'000'000};

@@ -19,6 +19,7 @@ class checker {
       numbers_are_spent(*store);
     }
     outboxes();
+    copies();
     saved_namespaces();
     both_stores_agree();
     for (auto* store : {&in_.boot, &in_.disk})
@@ -113,6 +114,14 @@ class checker {
     });
     each<outbox_codec>(in_.boot, [&](std::string_view key, outbox_record const&) {
       if (!garbage(key)) expect(in_.boot.has(table::cells, key), "I4: an outbox row without its cell", key);
+    });
+  }
+
+  void copies() {
+    each<outbox_codec>(in_.disk, [&](std::string_view key, outbox_record const&) {
+      if (garbage(key)) return;
+      auto const cell = in_.disk.find<cell_codec>(key);
+      expect(cell && !is_final(cell->status) && cell->started_at == 0, "I16: a copy of a source without its waiting cell", key);
     });
   }
 

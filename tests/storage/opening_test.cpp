@@ -13,10 +13,10 @@ namespace {
 /// One of each kind in each store, as a daemon that died might leave it.
 void fill(stores& store) {
   commit_disk(store, {put_session{session_row(1, "a")}, put_cell{queued_cell(1, 1)}, put_cell{queued_cell(1, 2)},
-                      put_link{link_row("k-remote")}, put_notice{notice_row(1, "n-1")}});
+                      put_link{remote_link_row("k-remote")}, put_notice{notice_row(1, "n-1")}});
   commit_boot(store, {put_cell{final_cell(1, 1)}, put_cell{running_cell(1, 2)}, put_cell{queued_cell(1, 3)},
-                      put_outbox{{1, 3, "print(3)", false, {}, {}}}, put_link{link_row("k-local")}, put_nursery{nursery_row("y-1")},
-                      put_session{session_row(2, "b")}});
+                      put_outbox{{1, 3, "print(3)", false, {}, {}}}, put_link{link_row("k-local")},
+                      put_link{remote_link_row("k-remote")}, put_nursery{nursery_row("y-1")}, put_session{session_row(2, "b")}});
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ TEST_CASE("what is final in boot is moved to disk before anything is read") {
   CHECK(rows_in(*boot, table::open_cells) == 2);
   CHECK(rows_in(*boot, table::sessions) == 0);
   CHECK(rows_in(*boot, table::outbox) == 1);
-  CHECK(rows_in(*boot, table::links) == 1);
+  CHECK(rows_in(*boot, table::links) == 2);
   CHECK(rows_in(*disk, table::sessions) == 2);
   CHECK(rows_in(*disk, table::cells) == 3);  // the one that disk did not know is copied
   CHECK(rows_in(*disk, table::open_cells) == 2);

@@ -26,7 +26,46 @@ void gateway::commit(changes const& all) {
   }
 }
 
+/// A kernel elsewhere may hear of it once `disk` has it, too.
+void gateway::commit(live_session const& in, changes const& all, entry const& out) {
+  commit(all);
+  if (!in.is_elsewhere() || wrong_ == mistake::early) ledger_.write(out);
+  if (!in.is_elsewhere()) return;
+  for (auto const& what : all) {
+    if (auto const* cell = std::get_if<put_cell>(&what)) to_copy_.cells.insert({cell->row.session, cell->row.number});
+    if (auto const* outbox = std::get_if<put_outbox>(&what)) to_copy_.outboxes[{outbox->row.session, outbox->row.number}] = true;
+    if (auto const* outbox = std::get_if<erase_outbox>(&what)) to_copy_.outboxes[{outbox->session, outbox->number}] |= false;
+    if (auto const* link = std::get_if<put_link>(&what)) to_copy_.links.insert(link->row.kernel);
+    if (auto const* link = std::get_if<erase_link>(&what)) to_copy_.links.insert(link->kernel);
+    if (auto const* job = std::get_if<put_job>(&what)) to_copy_.jobs[{job->row.session, job->row.job}] = true;
+    if (auto const* notice = std::get_if<put_notice>(&what)) to_copy_.notices.insert({notice->row.session, notice->row.notice});
+    if (auto const* notice = std::get_if<erase_notice>(&what)) to_copy_.told.insert({notice->session, notice->notice});
+  }
+  if (wrong_ != mistake::early) held_.push_back(out);
+  copy();
+}
+
+/// All of it as it is in `boot` now, in one unit, unless one is on its way.
+void gateway::copy() {
+  if (is_copying_ || to_copy_.empty()) return;
+  moved_unit next;
+  for (auto const& [session, number] : to_copy_.cells) {
+    auto const row = must(stores_.cell(session, number));
+    if (!row) continue;
+    next.unit.push_back(put_cell{*row});
+    if (is_final(row->status)) next.then_in_boot.push_back(erase_cell{session, number});
+  }
+  for (auto const& [session, notice] : to_copy_.told) next.unit.push_back(erase_notice{session, notice});
+  for (auto& each : must(stores_.copies_of(to_copy_))) next.unit.push_back(std::move(each));
+  to_copy_ = {};
+  leaving_ = std::exchange(held_, {});
+  next.copies = is_copying_ = true;
+  disk_.add(std::move(next));
+}
+
 void gateway::run(int steps) {
+  to_copy_ = must(stores_.out_of_step());
+  copy();
   for (auto const* name : names) take_up(name);
   for (int i = 0; i < steps; ++i) {
     after_disk();
@@ -60,7 +99,12 @@ gateway::live_session gateway::create(std::string const& name) {
   made.link.kernel = kernel_id("k-" + std::to_string(made.row.number));
   made.link.session = made.row.number;
   made.link.state = link_state::live;
-  commit({put_session{made.row}, put_link{made.link}});
+  if (name == names.back()) made.link.environment = "far";
+  changes const unit{put_session{made.row}, put_link{made.link}};
+  if (made.is_elsewhere())
+    commit(made, unit, {event::elsewhere, made.row.number, 0, 0});
+  else
+    commit(unit);
   disk_.add({{put_session{made.row}}, {}, 0});
   return made;
 }
@@ -73,7 +117,7 @@ void gateway::step(live_session& in) {
   if (choice < 15) return start_job(in);
   if (choice < 18 && !in.jobs.empty()) return end_job(in);
   auto const is_out = !in.open.empty() && in.open.front().generation != 0;
-  if (choice < 22 && !is_out && in.now == live_session::sleep::awake) return save(in);
+  if (choice < 22 && !is_out && !in.is_elsewhere() && in.now == live_session::sleep::awake) return save(in);
   if (choice < 30 && in.now == live_session::sleep::saved) return wake(in);
   if (in.open.empty() || (choice < 35 && in.open.size() < 4)) return accept(in);
   if (in.now != live_session::sleep::awake) return;
@@ -92,17 +136,16 @@ void gateway::accept(live_session& in) {
   cell.queued_at = now;
   in.open.push_back(cell);
   if (wrong_ == mistake::swap) ledger_.write({event::sent, cell.session, cell.number, 0});
-  commit({put_cell{cell}, put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, 0, {}}}});
-  ledger_.write({event::told, cell.session, cell.number, 0});
-  disk_.add({{put_cell{cell}}, {}, 0});
+  commit(in, {put_cell{cell}, put_outbox{{cell.session, cell.number, "print(" + std::to_string(cell.number) + ")", false, 0, {}}}},
+         {event::told, cell.session, cell.number, 0});
+  if (!in.is_elsewhere()) disk_.add({{put_cell{cell}}, {}, 0});
 }
 
 void gateway::send(live_session& in) {
   auto& cell = in.open.front();
   cell.kernel = in.link.kernel;
   cell.generation = ++in.link.generation;
-  commit({put_cell{cell}, put_link{in.link}});
-  ledger_.write({event::sent, cell.session, cell.number, 0});
+  commit(in, {put_cell{cell}, put_link{in.link}}, {event::sent, cell.session, cell.number, 0});
 }
 
 void gateway::start(live_session& in) {
@@ -112,8 +155,7 @@ void gateway::start(live_session& in) {
   ++in.link.last_seq;
   entry const ack{event::start_acked, cell.session, cell.number, in.link.last_seq};
   if (wrong_ == mistake::ack_first) ledger_.write(ack);
-  commit({put_cell{cell}, erase_outbox{cell.session, cell.number}, put_link{in.link}});
-  ledger_.write(ack);
+  commit(in, {put_cell{cell}, erase_outbox{cell.session, cell.number}, put_link{in.link}}, ack);
 }
 
 void gateway::finish(live_session& in) {
@@ -131,8 +173,8 @@ void gateway::finish(live_session& in) {
   }
   entry const ack{event::result_acked, cell.session, cell.number, in.link.last_seq};
   if (wrong_ == mistake::ack_first) ledger_.write(ack);
-  commit(result);
-  ledger_.write(ack);
+  commit(in, result, ack);
+  if (in.is_elsewhere()) return;
   changes const drop{erase_cell{cell.session, cell.number}};
   if (wrong_ == mistake::drop_first) commit(drop);
   disk_.add({unit, drop, 0});
@@ -150,7 +192,9 @@ void gateway::notify(live_session& in) {
   notice.notice = notice_id("n-" + std::to_string(random_()) + "-" + std::to_string(++next_notice_));
   notice.session = in.row.number;
   notice.kind = "restarted";
-  if (dice(2) == 0)
+  if (in.is_elsewhere())
+    commit(in, {put_notice{notice}}, {event::told, 0, 0, 0});
+  else if (dice(2) == 0)
     commit({put_notice{notice}});
   else
     disk_.add({{put_notice{notice}}, {}, 0});
@@ -164,8 +208,7 @@ void gateway::start_job(live_session& in) {
   job.job = job_id(job_name(job.session, in.link.last_seq));
   entry const ack{event::job_acked, job.session, 0, in.link.last_seq};
   if (wrong_ == mistake::ack_first) ledger_.write(ack);
-  commit({put_job{job}, put_link{in.link}});
-  ledger_.write(ack);
+  commit(in, {put_job{job}, put_link{in.link}}, ack);
   in.jobs.push_back(job);
 }
 
@@ -179,7 +222,7 @@ void gateway::end_job(live_session& in) {
   notice.notice = job.notice = notice_id("n-" + job.job.text);
   notice.session = job.session;
   notice.kind = "job_finished";
-  commit({put_job{job}, put_notice{notice}, put_link{in.link}});
+  commit(in, {put_job{job}, put_notice{notice}, put_link{in.link}}, {event::told, 0, 0, 0});
 }
 
 void gateway::save(live_session& in) {
@@ -201,12 +244,17 @@ void gateway::close(live_session& in) {
   auto const number = in.row.number;
   ledger_.write({event::closing, number, 0, 0});
   commit({erase_session{number}, erase_link{in.link.kernel}});
+  if (in.is_elsewhere()) to_copy_.links.insert(in.link.kernel);
   disk_.add({{erase_session{number}}, {}, number});
   in = create(in.row.key.session);
 }
 
 void gateway::after_disk() {
   for (auto const& done : disk_.take_done()) {
+    if (done.copies) {
+      for (auto const& out : std::exchange(leaving_, {})) ledger_.write(out);
+      is_copying_ = false;
+    }
     if (!done.then_in_boot.empty()) commit(done.then_in_boot);
     if (done.closed != 0) ledger_.write({event::closed, done.closed, 0, 0});
     for (auto& [name, session] : live_) {
@@ -217,6 +265,7 @@ void gateway::after_disk() {
       if (session.row.number == done.woken) session.now = live_session::sleep::awake;
     }
   }
+  copy();
 }
 
 }  // namespace holdfast::storage::crash

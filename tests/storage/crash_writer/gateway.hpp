@@ -17,6 +17,7 @@ enum class mistake {
   swap,        // sends before the acceptance is committed
   ack_first,   // acks a start and a result before they are committed
   drop_first,  // erases a result from `boot` before it is in `disk`
+  early,       // tells a kernel elsewhere what is recorded before `disk` has it
 };
 
 class gateway {
@@ -37,6 +38,8 @@ class gateway {
     cell_number expired = 0;                                               // all up to this one
     std::deque<job_record> jobs;                                           // that run
     enum class sleep { awake, saving, saved, waking } now = sleep::awake;  // no cell is sent unless awake
+
+    bool is_elsewhere() const { return link.environment != "local"; }
   };
 
   void take_up(std::string const& name);
@@ -55,6 +58,9 @@ class gateway {
   void close(live_session& in);
   void after_disk();
   void commit(changes const& all);
+  /// The same of a session, after which `out` may happen.
+  void commit(live_session const& in, changes const& all, entry const& out);
+  void copy();
   std::uint32_t dice(std::uint32_t sides) { return random_() % sides; }
 
   stores& stores_;
@@ -63,6 +69,9 @@ class gateway {
   mistake wrong_;
   std::map<std::string, live_session> live_;
   std::uint64_t next_notice_ = 0;
+  unmoved_rows to_copy_;               // of sessions whose kernels are elsewhere
+  std::vector<entry> held_, leaving_;  // what waits for the next copy, for the one on its way
+  bool is_copying_ = false;
   store_thread disk_;
 };
 

@@ -25,6 +25,7 @@ enum class event : char {
   waking = 'w',        // the saved namespace is about to be erased: a kernel has it again
   closing = 'z',       // the session's erasure is about to begin
   closed = 'x',        // the client was told that the session is gone
+  elsewhere = 'e',     // the session's kernel is elsewhere: it outlives the system of this machine
 };
 
 struct entry {

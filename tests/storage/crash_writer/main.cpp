@@ -1,4 +1,4 @@
-// crash_writer HOME LEDGER SEED KILL_AT STEPS [--swap | --ack-first | --drop-first]
+// crash_writer HOME LEDGER SEED KILL_AT STEPS [--swap | --ack-first | --drop-first | --early]
 // Runs a boiled-down gateway on HOME and dies of SIGKILL at the KILL_AT-th persisting step (0: at none).
 #include <atomic>
 #include <csignal>
@@ -16,6 +16,7 @@ crash::mistake mistake_named(std::string_view flag) {
   if (flag == "--swap") return crash::mistake::swap;
   if (flag == "--ack-first") return crash::mistake::ack_first;
   if (flag == "--drop-first") return crash::mistake::drop_first;
+  if (flag == "--early") return crash::mistake::early;
   return crash::mistake::none;
 }
 
@@ -23,7 +24,7 @@ crash::mistake mistake_named(std::string_view flag) {
 
 int main(int count, char** words) {
   if (count < 6) {
-    std::cerr << "usage: crash_writer HOME LEDGER SEED KILL_AT STEPS [--swap | --ack-first | --drop-first]\n";
+    std::cerr << "usage: crash_writer HOME LEDGER SEED KILL_AT STEPS [--swap | --ack-first | --drop-first | --early]\n";
     return 2;
   }
   auto const seed = static_cast<std::uint32_t>(std::strtoul(words[3], nullptr, 10));

@@ -18,6 +18,7 @@ struct moved_unit {
   session_number closed = 0;  // or 0
   session_number saved = 0;   // whose namespace the unit saves, or 0
   session_number woken = 0;   // whose saved namespace it erases, or 0
+  bool copies = false;        // it brings what is of kernels elsewhere up to date
 };
 
 class store_thread {
