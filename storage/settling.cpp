@@ -54,17 +54,23 @@ void settling::add(changes const& unit) {
   waiting_ = true;
 }
 
-void settling::carry_out(write_transaction& in_boot, std::size_t limit) {
-  if (!waiting_) return;
+std::size_t settling::carry_out(write_transaction& in_boot, std::size_t limit) {
+  if (!waiting_) return 0;
   changes taken;
   {
     std::lock_guard lock(mutex_);
     auto const count = static_cast<std::ptrdiff_t>(std::min(limit, committed_.size()));
     taken.assign(committed_.begin(), committed_.begin() + count);
-    committed_.erase(committed_.begin(), committed_.begin() + count);
-    waiting_ = !committed_.empty();
   }
   for (auto const& what : taken) std::visit(settle{in_boot}, what);
+  return taken.size();
+}
+
+void settling::forget(std::size_t first) {
+  if (first == 0) return;
+  std::lock_guard lock(mutex_);
+  committed_.erase(committed_.begin(), committed_.begin() + static_cast<std::ptrdiff_t>(first));
+  waiting_ = !committed_.empty();
 }
 
 }  // namespace holdfast::storage

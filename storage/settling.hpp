@@ -14,8 +14,10 @@ class settling {
  public:
   /// After a disk commit of `unit`.
   void add(changes const& unit);
-  /// Erases what was added, at most `limit` things, where it is still what was committed. What did not fit waits.
-  void carry_out(write_transaction& in_boot, std::size_t limit = 256);
+  /// Erases what was added, at most `limit` things, where it is still what was committed. Answers how many: once the transaction is
+  /// committed they are to be forgotten, else they are erased with the next one.
+  std::size_t carry_out(write_transaction& in_boot, std::size_t limit = 256);
+  void forget(std::size_t first);
 
  private:
   std::atomic<bool> waiting_{false};  // spares the lock on nearly every commit

@@ -2,6 +2,7 @@
 #include "storage/stores.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 
 #include "storage/apply.hpp"
@@ -51,10 +52,17 @@ struct stores::implementation {
     return {};
   }
 
-  result<void> commit(write_transaction&& in, std::string_view before, std::string_view after) {
-    if (auto stopped = at(before); !stopped) return stopped;
+  /// The names of the steps of a commit.
+  struct steps {
+    std::string_view without_room, before, after;
+  };
+
+  result<void> commit(environment const& store, write_transaction&& in, steps const& named) {
+    if (failpoint && failpoint(named.without_room))
+      return tl::unexpected(failure_of(ENOSPC, "cannot commit to", store.directory()));
+    if (auto stopped = at(named.before); !stopped) return stopped;
     if (auto committed = std::move(in).commit(); !committed) return committed;
-    return at(after);
+    return at(named.after);
   }
 
   /// Goes on erasing a session that a commit has doomed. A failure leaves it to the next opening: the commit itself stands.
@@ -74,9 +82,11 @@ struct stores::implementation {
 
   result<void> commit_boot(std::span<change const> all) {
     write_transaction in(*home.boot);
-    settled.carry_out(in);
+    auto const carried = settled.carry_out(in);
     apply(in, role::boot, all);
-    if (auto done = commit(std::move(in), failpoint::boot_before_commit, failpoint::boot_after_commit); !done) return done;
+    steps const named{failpoint::boot_without_room, failpoint::boot_before_commit, failpoint::boot_after_commit};
+    if (auto done = commit(*home.boot, std::move(in), named); !done) return done;
+    settled.forget(carried);
     for (auto const& what : all) {
       if (auto swept = sweep(*home.boot, what); !swept) return swept;
     }
@@ -86,7 +96,8 @@ struct stores::implementation {
   result<void> commit_disk(std::span<changes const> units) {
     write_transaction in(*home.disk);
     for (auto const& unit : units) apply(in, role::disk, unit);
-    if (auto done = commit(std::move(in), failpoint::disk_before_commit, failpoint::disk_after_commit); !done) return done;
+    steps const named{failpoint::disk_without_room, failpoint::disk_before_commit, failpoint::disk_after_commit};
+    if (auto done = commit(*home.disk, std::move(in), named); !done) return done;
     for (auto const& unit : units) {
       for (auto const& what : unit) {
         if (auto swept = sweep(*home.disk, what); !swept) return swept;

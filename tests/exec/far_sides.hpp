@@ -52,7 +52,10 @@ struct embedded {
   std::unique_ptr<gateway> running;
 
   explicit embedded(keys given = {}) : settings(std::move(given)) { restart(); }
-  ~embedded() { running->stop(kernels::end); }
+  ~embedded() {
+    gate().open();
+    if (running) running->stop(kernels::end);
+  }
 
   /// The same home in a fresh gateway; kernels go on.
   void restart() {
@@ -62,6 +65,7 @@ struct embedded {
     running->start();
   }
 
+  operation_gate& gate() { return far.environment->gate; }
   session open(std::string const& name, std::string const& owner = "ada", std::string const& child = {}) {
     return running->open_session(owner, child, name);
   }
@@ -71,6 +75,7 @@ struct embedded {
   }
 
   boost::json::array kernels_there() { return boost::json::parse(running->call("kernel.list")).at("items").as_array(); }
+  void stop_kernel(std::string const& kernel) { running->call("kernel.stop", R"({"kernel":")" + kernel + "\"}"); }
   std::int64_t only_pid() { return kernels_there().at(0).at("pid").as_int64(); }
 };
 

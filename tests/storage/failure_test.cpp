@@ -5,6 +5,7 @@
 
 #include "tests/storage/child_process.hpp"
 #include "tests/storage/fixture.hpp"
+#include "tests/storage/raw_stores.hpp"
 
 using namespace holdfast;
 using namespace holdfast::storage;
@@ -201,4 +202,45 @@ TEST_CASE("a failed commit poisons: every later call answers failed") {
     bool const committed = step.find("after") != std::string::npos;
     CHECK(taken(home.open()->session(1)).has_value() == committed);
   }
+}
+
+TEST_CASE("a commit for which there is no room leaves nothing, and the next one is taken") {
+  for (std::string const step : {"storage.boot.without_room", "storage.disk.without_room"}) {
+    INFO(step);
+    test_home home;
+    auto refusals = 0;
+    home.how.failpoint = [&](std::string_view name) { return name == step && refusals > 0 && refusals-- > 0; };
+    auto store = home.open();
+    auto const into_boot = step.find("boot") != std::string::npos;
+    auto const row = one(put_session{session_row(1)});
+    auto const commit = [&] { return into_boot ? store->commit_boot(row) : store->commit_disk(std::vector<changes>{row}); };
+
+    refusals = 2;
+    for (auto attempt = 0; attempt < 2; ++attempt) {
+      auto const refused = commit();
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().code == failure_code::full);
+    }
+
+    CHECK_FALSE(taken(store->session(1)).has_value());
+    CHECK(commit().has_value());
+    CHECK(taken(store->session(1)).has_value());
+  }
+}
+
+TEST_CASE("what a disk commit has made superfluous in boot goes with the first commit that boot takes") {
+  test_home home;
+  auto is_full = false;
+  home.how.failpoint = [&](std::string_view name) { return is_full && name == "storage.boot.without_room"; };
+  {
+    auto store = home.open();
+    taken(store->commit_boot(one(put_session{session_row(1)})));
+    taken(store->commit_disk(std::vector<changes>{one(put_session{session_row(1)})}));
+    is_full = true;
+    CHECK_FALSE(store->commit_boot(one(put_link{link_row("k-1")})).has_value());
+    is_full = false;
+    taken(store->commit_boot(one(put_link{link_row("k-1")})));
+  }
+
+  CHECK(rows_in(*open_raw(home.boot()), table::sessions) == 0);
 }

@@ -19,6 +19,7 @@
 #include "actors/link/decoder.hpp"
 #include "actors/link/spool.hpp"
 #include "holdfast/holdfast.hpp"
+#include "tests/support/operation_gate.hpp"
 
 namespace holdfast::test {
 
@@ -28,6 +29,8 @@ class scripted_environment : public exec_environment {
   enum class mood { well, exits_255, prints_garbage, throws, refuses_spawns, holds_spawns, hangs, cuts_answers_short };
 
   outcome execute(command const& what) override;
+
+  operation_gate gate;
 
   void set_mood(mood now) {
     std::lock_guard const lock(mutex_);
@@ -121,7 +124,10 @@ inline scripted_environment::outcome scripted_environment::execute(command const
   auto const& opening = std::get<link::frame>(first.value());
   auto const head = boost::json::parse(opening.payload).as_object();
   std::unique_lock lock(mutex_);
-  operations_.emplace_back(head.at("operation").as_string());
+  auto const operation = operations_.emplace_back(head.at("operation").as_string());
+  lock.unlock();
+  gate.pass(operation);
+  lock.lock();
   if (mood_ == mood::hangs) {
     changed_.wait(lock, [&] { return mood_ != mood::hangs; });
     return {"", 255};

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "holdfast/holdfast.hpp"
+#include "tests/support/operation_gate.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace holdfast::test {
@@ -41,6 +42,7 @@ class sh_environment : public exec_environment {
       operations_.push_back(operation);
       if (look_) look_(what);
     }
+    gate.pass(operation);
     if (is_cut_off_) return {"", 255};
     return run(what);
   }
@@ -60,6 +62,7 @@ class sh_environment : public exec_environment {
     look_ = std::move(look);
   }
   std::chrono::milliseconds longest{40'000};
+  operation_gate gate;
   std::filesystem::path const& place() const { return place_.path(); }
 
  private:
