@@ -22,6 +22,7 @@
   X(core_after_spawn_recorded, "core.after_spawn_recorded")          \
   X(core_before_attach_sent, "core.before_attach_sent")              \
   X(core_after_hello, "core.after_hello")                            \
+  X(core_before_files_removed, "core.before_files_removed")          \
   X(core_before_saved_recorded, "core.before_saved_recorded")        \
   X(core_after_saved_recorded, "core.after_saved_recorded")          \
   X(core_after_saved_unlinked, "core.after_saved_unlinked")          \

@@ -13,6 +13,7 @@
 #include <caf/send.hpp>
 
 #include "actors/base/config.hpp"
+#include "actors/base/defaults.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/traffic.hpp"
 #include "actors/core/disk_barrier.hpp"
@@ -21,6 +22,7 @@
 #include "actors/core/kernel_view.hpp"
 #include "actors/core/metrics.hpp"
 #include "actors/core/remote_kernels.hpp"
+#include "actors/env/per_call_places.hpp"
 #include "actors/env/variables.hpp"
 #include "storage/stores.hpp"
 
@@ -83,6 +85,9 @@ struct context {
     barrier.then([to, what = std::move(what)] { caf::anon_send(to, what); });
     if (barrier.is_behind()) move_now();
   }
+
+  /// Of cells that run here without a kernel.
+  std::shared_ptr<env::per_call_places> interpreters = std::make_shared<env::per_call_places>(defaults::per_call_most);
 
   std::unique_ptr<kernel_roll> kernels;  // made with the limits of the settings
   bool look_asked = false;               // look_at_kernels is on its way

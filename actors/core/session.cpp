@@ -280,12 +280,7 @@ void session_state::on_wake() {
     }
   }
   for (auto* at : overdue) end_kernel_for(*at, end_reason::deadline, end_kernel::how::abort);
-  while (!arrivals.empty() && arrivals.front().deadline <= now) {
-    refuse_front(turn ? not_admitted()
-                      : error{error_code::at_capacity,
-                              "no kernel was ready for session " + own_row.key.session + " in time; send it again",
-                              {}});
-  }
+  while (!arrivals.empty() && arrivals.front().deadline <= now) refuse_front(not_admitted());
   for (auto const& each : arrivals) wake_at(each.deadline);
   if (due(admission_until)) end_unadmitted();
   if (due(dispatch_retry_at)) advance();

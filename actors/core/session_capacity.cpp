@@ -53,6 +53,16 @@ std::string session_state::shortage_in_words() const {
 
 /// What a cell that has waited in vain is answered with.
 error session_state::not_admitted() const {
+  if (!turn && !arrivals.empty() && arrivals.front().interpreter)
+    return {error_code::at_capacity,
+            fmt::format(
+                "no kernel could be started for session {}, and no interpreter was free for the cell in time: at most {} run at "
+                "once; send it again",
+                own_row.key.session, defaults::per_call_most),
+            {}};
+  if (!turn)
+    return {
+        error_code::at_capacity, fmt::format("no kernel was ready for session {} in time; send it again", own_row.key.session), {}};
   auto const patience = std::chrono::duration<double>(shared->settings.scaled(shared->settings.admission_timeout));
   return {error_code::at_capacity,
           fmt::format("no kernel for session {} in {} s: {}, and none of them can be hibernated; send it again, or end one with "

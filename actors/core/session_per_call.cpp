@@ -43,7 +43,7 @@ bool session_state::run_front_alone() {
   own_row = before;
   // Where its kernel would have been: what is for another environment, a sandbox perhaps, does not run here.
   auto started = key.environment == "local"
-                     ? env::start_per_call(self->system(), address(), std::move(plan))
+                     ? env::start_per_call(self->system(), shared->interpreters, address(), std::move(plan))
                      : env::start_per_call_there(shared->environment_of(key.environment), address(), std::move(plan));
   if (started) {
     front.interpreter.emplace(std::move(*started));

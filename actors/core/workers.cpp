@@ -183,6 +183,7 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
           caf::anon_send(request.asker, std::move(told));
         },
         [=](remove_tree const& request) {
+          (void)failpoint(failpoint_id::core_before_files_removed);
           std::error_code problem;
           std::filesystem::remove_all(request.path, problem);
           if (problem) log::warn("remove-failed", "cannot remove {}: {}", request.path, problem.message());

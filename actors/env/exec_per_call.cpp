@@ -82,9 +82,19 @@ json::object exec_per_calls::head_for(one const& of, milliseconds timeout) const
 }
 
 void exec_per_calls::start(run_per_call asked) {
-  if (all_.size() >= defaults::per_call_most)
-    return self_->send(asked.asker, per_call_refused{asked.plan.number, std::to_string(defaults::per_call_most) +
-                                                                            " cells run there without a kernel already"});
+  waiting_.push_back(std::move(asked));
+  start_next();
+}
+
+void exec_per_calls::forget(std::list<one>::iterator over) {
+  all_.erase(over);
+  start_next();
+}
+
+void exec_per_calls::start_next() {
+  if (waiting_.empty() || all_.size() >= defaults::per_call_most) return;
+  auto asked = std::move(waiting_.front());
+  waiting_.pop_front();
   auto const& made = all_.emplace_back(one{"p-" + random_hex(16), std::move(asked.asker), std::move(asked.plan)});
   run_(head_for(made, milliseconds{0}), {}, margin_of(options_.registered), false,
        [this, name = made.name](auto const& reply) { on_probed(name, reply); });
@@ -96,16 +106,20 @@ void exec_per_calls::on_probed(std::string const& name, tl::expected<relay_reply
   if (reply && text_of(*reply, "type") == "ready") return self_->send(found->asker, per_call_ready{found->plan.number});
   auto const asker = std::move(found->asker);
   auto const number = found->plan.number;
-  all_.erase(found);
+  forget(found);
   self_->send(asker, per_call_refused{number, reply ? text_of(*reply, "message") : reply.error()});
 }
 
 void exec_per_calls::order(order_per_call const& given) {
   auto const found = find(given.asker, given.number);
-  if (found == all_.end()) return;
+  if (found == all_.end()) {
+    if (given.order == what::kill)
+      waiting_.remove_if([&](auto const& each) { return each.asker == given.asker && each.plan.number == given.number; });
+    return;
+  }
   if (given.order == what::go) return go(*found, given.source);
   if (found->is_begun) return want(*found, given.order);
-  if (given.order == what::kill) all_.erase(found);
+  if (given.order == what::kill) forget(found);
 }
 
 void exec_per_calls::go(one& begun, std::string const& source) {
@@ -127,13 +141,13 @@ void exec_per_calls::on_ended(std::string const& name, milliseconds cut_to, tl::
   auto const asker = std::exchange(found->asker, {});
   auto const number = found->plan.number;
   if (reply && text_of(*reply, "type") == "refused") {
-    all_.erase(found);
+    forget(found);
     return self_->send(asker, per_call_refused{number, text_of(*reply, "message")});
   }
   auto ended = reply ? read_ended(*reply) : std::nullopt;
   if (ended) {
     if (auto pieces = read_output(reply->frames); !pieces.empty()) self_->send(asker, per_call_said{number, std::move(pieces)});
-    all_.erase(found);
+    forget(found);
   } else {
     log::warn("per-call-lost", "{}: nothing is known of the end of a cell without a kernel: {}", options_.registered.name,
               reply ? text_of(*reply, "message") : reply.error());
@@ -168,7 +182,7 @@ void exec_per_calls::on_ordered(std::string const& name, what order, tl::expecte
   auto& of = *found;
   auto const is_taken = reply && text_of(*reply, "state") == "taken";
   if (!of.asker && (is_taken || ++of.tries >= defaults::removals_tried)) {
-    all_.erase(found);
+    forget(found);
     return remove_(name);
   }
   if (is_taken && of.wanted == order) return of.wanted.reset();

@@ -27,6 +27,7 @@ class exec_per_calls {
                  std::function<void(std::string const&)> remove)
       : self_(self), options_(options), run_(std::move(run)), wake_(std::move(wake)), remove_(std::move(remove)) {}
 
+  /// In its turn: at most defaults::per_call_most are underway.
   void start(run_per_call asked);
   void order(order_per_call const& given);
   void on_wake(steady_time now);
@@ -43,6 +44,9 @@ class exec_per_calls {
     std::optional<steady_time> try_at = {};  // none: a command is underway, or nothing is wanted
   };
 
+  void start_next();
+  /// It is over: the next one begins.
+  void forget(std::list<one>::iterator over);
   std::list<one>::iterator find(std::string const& name);
   std::list<one>::iterator find(caf::actor const& asker, std::uint64_t number);
   /// What a cell may take of one command.
@@ -60,7 +64,8 @@ class exec_per_calls {
   runner run_;
   std::function<void(steady_time)> wake_;
   std::function<void(std::string const&)> remove_;
-  std::list<one> all_;  // that were started and are not over
+  std::list<one> all_;               // that were started and are not over, at most defaults::per_call_most
+  std::list<run_per_call> waiting_;  // for their turn, in order; nothing of them is there
 };
 
 }  // namespace holdfast::env

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <mutex>
 
@@ -35,6 +34,7 @@ struct thread_orders final : per_call::orders {
   std::mutex guard;
   std::optional<std::string> source;
   bool is_interrupted = false, is_killed = false;
+  std::weak_ptr<per_call_places> places;  // where it may still wait for its turn
 
   void go(std::string given) override {
     give([&] { source = std::move(given); });
@@ -43,6 +43,7 @@ struct thread_orders final : per_call::orders {
     give([&] { is_interrupted = true; });
   }
   void kill() override {
+    if (auto const there = places.lock()) there->leave(this);
     give([&] { is_killed = true; });
   }
 
@@ -75,17 +76,6 @@ class sent_orders final : public per_call::orders {
 
   caf::actor to_, asker_;
   std::uint64_t number_;
-};
-
-std::atomic<std::size_t> running_here{0};
-
-/// A place among per_call_most, as long as it lives.
-struct place {
-  bool const is_had = running_here.fetch_add(1) < defaults::per_call_most;
-  place() = default;
-  place(place const&) = delete;
-  place& operator=(place const&) = delete;
-  ~place() { running_here.fetch_sub(1); }
 };
 
 std::string_view program_text() {
@@ -314,15 +304,19 @@ void per_call::go(std::string source) { orders_->go(std::move(source)); }
 void per_call::interrupt() { orders_->interrupt(); }
 void per_call::kill() { orders_->kill(); }
 
-result<per_call> start_per_call(caf::actor_system& system, caf::actor const& asker, per_call_plan plan) {
-  auto const taken = std::make_shared<place>();
-  if (!taken->is_had)
-    return fail(error_code::start_failed, std::to_string(defaults::per_call_most) + " cells run without a kernel already");
+result<per_call> start_per_call(caf::actor_system& system, std::shared_ptr<per_call_places> const& places, caf::actor const& asker,
+                                per_call_plan plan) {
   auto orders = std::make_shared<thread_orders>();
   orders->wake = unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!orders->wake) return fail(error_code::start_failed, "no descriptor is left");
+  orders->places = places;
   auto const number = plan.number;
-  system.spawn<caf::detached>([asker, taken, orders, plan = std::move(plan)] { start_and_attend(asker, plan, orders); });
+  places->enter(orders.get(), [&system, asker, orders, plan = std::move(plan)](per_call_places::place taken) {
+    system.spawn<caf::detached>([asker, orders, plan, taken = std::move(taken)]() mutable {
+      start_and_attend(asker, plan, orders);
+      taken.reset();  // while the actor system is there: the next one begins in it
+    });
+  });
   return per_call(number, std::move(orders));
 }
 

@@ -18,6 +18,7 @@
 #include "actors/base/caf.hpp"
 #include "actors/base/config.hpp"
 #include "actors/base/errors.hpp"
+#include "actors/env/per_call_places.hpp"
 #include "actors/env/variables.hpp"
 #include "actors/link/messages.hpp"
 
@@ -101,9 +102,10 @@ class per_call {
   std::shared_ptr<orders> orders_;
 };
 
-/// Starts one and returns at once; an error when defaults::per_call_most run in this process, or nothing can wake its thread.
-result<per_call> start_per_call(caf::actor_system& system, caf::actor const& asker, per_call_plan plan);
-/// The same in an environment that is reached by commands, which says by itself when it is refused there.
+/// Starts one in its turn and returns at once; an error when nothing can wake its thread.
+result<per_call> start_per_call(caf::actor_system& system, std::shared_ptr<per_call_places> const& places, caf::actor const& asker,
+                                per_call_plan plan);
+/// The same in an environment that is reached by commands, where defaults::per_call_most run at once; it says by itself when it is refused.
 result<per_call> start_per_call_there(caf::actor const& environment, caf::actor const& asker, per_call_plan plan);
 
 /// To such an environment. Ready is said once an interpreter has run there and has gone again; go() is the one command that has the cell.

@@ -1,6 +1,7 @@
 // Cells for which no kernel can be started elsewhere: they run there, once, in an interpreter of their own.
 #include <catch2/catch.hpp>
 
+#include "actors/base/defaults.hpp"
 #include "tests/exec/far_sides.hpp"
 
 namespace holdfast::test {
@@ -176,6 +177,109 @@ TEST_CASE("a cell without a kernel has no longer than one command may take, and 
 
   CHECK(result.status == "timeout");
   CHECK(result.error->message.find("one command") != std::string::npos);
+}
+
+// ---- more of them than may run at once ----
+
+/// Sessions that are in the stores, so that a run does not wait for that.
+template <class Setup>
+void make_sessions(Setup& setup, std::size_t count) {
+  for (std::size_t each = 0; each < count; ++each) setup.run("s" + std::to_string(each), "made");
+}
+
+TEST_CASE("beyond the most interpreters at once cells wait for their turn there, and begin in the order in which they came") {
+  constexpr auto most = defaults::per_call_most;
+  without_kernels<by_script> setup;
+  auto& far = *setup.far.environment;
+  make_sessions(setup, most + 4);
+  auto const before = far.ran_alone().size();
+  std::vector<std::future<cell_result>> all;
+  auto const send = [&](std::string const& code) {
+    auto const spawns = far.count("spawn");
+    all.push_back(setup.open("s" + std::to_string(all.size())).run_async(code, {.cell = "c", .environment = "far"}));
+    REQUIRE(comes_true([&] { return far.count("spawn") > spawns; }));
+  };
+  for (std::size_t each = 0; each < most; ++each) send("wait");
+  REQUIRE(comes_true([&] { return far.ran_alone().size() == before + most; }));
+  auto const probes = far.count("per_call");
+
+  for (auto const* code : {"first", "closed", "interrupted", "last"}) send(code);
+  auto const name = [&](std::size_t each) { return "s" + std::to_string(most + each); };
+  setup.open(name(1)).close();
+  CHECK_THROWS_AS(all[most + 1].get(), failure);
+  try {
+    setup.open(name(2)).interrupt("c");  // not accepted yet: there is no such cell, and it is in its turn
+    FAIL("it was there");
+  } catch (failure const& problem) {
+    CHECK(problem.kind() == "not_found");
+  }
+  CHECK(far.count("per_call") == probes);
+  far.release();
+
+  for (std::size_t each = 0; each < all.size(); ++each)
+    if (each != most + 1) CHECK(all[each].get().status == "ok");
+  auto const ran = far.ran_alone();
+  CHECK(std::vector(ran.begin() + static_cast<std::ptrdiff_t>(before + most), ran.end()) ==
+        std::vector<std::string>{"first", "interrupted", "last"});
+}
+
+TEST_CASE("beyond the most interpreters at once cells wait for their turn here, and none is lost") {
+  constexpr auto most = defaults::per_call_most;
+  embedded<by_script> setup(keys{{"preload", "no_such_module"}, {"admission_timeout_seconds", "120"}});
+  auto const place = setup.home.path().string();
+  auto const code = [&](std::size_t each) {
+    return "import os, time\nopen('" + place + "/begun-" + std::to_string(each) + "', 'w').close()\nwhile not os.path.exists('" +
+           place + "/released'): time.sleep(0.01)";
+  };
+  auto const begun = [&] {
+    std::size_t count = 0;
+    for (auto const& each : std::filesystem::directory_iterator(setup.home.path()))
+      count += each.path().filename().string().starts_with("begun-") ? 1 : 0;
+    return count;
+  };
+  std::vector<std::future<cell_result>> all;
+  auto const send = [&] {
+    auto const each = all.size();
+    all.push_back(setup.open("s" + std::to_string(each)).run_async(code(each), {.environment = "local"}));
+  };
+  for (std::size_t each = 0; each < most; ++each) send();
+  REQUIRE(comes_true([&] { return begun() == most; }, 120s));
+
+  for (auto each = 0; each < 3; ++each) send();
+  setup.open("s" + std::to_string(most)).close();
+  CHECK_THROWS_AS(all[most].get(), failure);
+  CHECK(begun() == most);
+  write_file(setup.home.path() / "released", "");
+
+  for (std::size_t each = 0; each < all.size(); ++each)
+    if (each != most) CHECK(all[each].get().status == "ok");
+  CHECK(begun() == most + 2);
+}
+
+TEST_CASE("a cell that waits for an interpreter for too long is refused, is told so, and its turn goes to the next one") {
+  constexpr auto most = defaults::per_call_most;
+  without_kernels<by_script> setup(keys{{"admission_timeout_seconds", "1"}});
+  auto& far = *setup.far.environment;
+  make_sessions(setup, most + 1);
+  auto const before = far.ran_alone().size();
+  std::vector<std::future<cell_result>> all;
+  for (std::size_t each = 0; each < most; ++each)
+    all.push_back(setup.open("s" + std::to_string(each)).run_async("wait", {.environment = "far"}));
+  REQUIRE(comes_true([&] { return far.ran_alone().size() == before + most; }));
+
+  try {
+    setup.run("s" + std::to_string(most), "late");
+    FAIL("it ran");
+  } catch (failure const& problem) {
+    CHECK(problem.kind() == "at_capacity");
+    CHECK(std::string(problem.what()).find("at most 16 run at once") != std::string::npos);
+  }
+  far.release();
+  for (auto& each : all) CHECK(each.get().status == "ok");
+
+  CHECK(setup.run("s" + std::to_string(most), "next").status == "ok");
+  CHECK(far.ran_alone().back() == "next");
+  CHECK(far.ran_alone().size() == before + most + 1);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ DONE = Outcomes(daemon=resent, kernel=in_the_spool, nursery=untouched, both=in_t
 MOVED = Outcomes(daemon=moved, kernel=recorded, nursery=untouched, both=recorded)
 RECORDED = Outcomes(daemon=recorded, kernel=recorded, nursery=untouched, both=recorded)
 # Steps that a cell on a cold session does not come by: test_saved_namespaces_crash.py, test_session_fork.py and test_orphans.py of
-# end_to_end kill there.
+# end_to_end kill there, and successors_test.cpp of exec is late there.
 NO_CELL = Outcomes(daemon=None, kernel=None, nursery=None, both=None)
 
 GATEWAY = {
@@ -56,6 +56,7 @@ GATEWAY = {
     "core.after_reply": RECORDED,
     "core.before_moved_to_disk": MOVED,
     "core.after_moved_to_disk": MOVED,
+    "core.before_files_removed": NO_CELL,
     "core.before_saved_recorded": NO_CELL,
     "core.after_saved_recorded": NO_CELL,
     "core.after_saved_unlinked": NO_CELL,
