@@ -119,6 +119,8 @@ inline constexpr std::size_t value_limit = 64 * kib;            // of the repr o
 inline constexpr std::size_t tombstones_per_session = 100'000;  // of expired cells; older ones are forgotten
 inline constexpr std::size_t list_limit = 100;                  // rows of a list when no limit is named
 inline constexpr std::size_t list_limit_most = 1000;
+/// Rows that a list looks through in one request for those that are wanted: it answers what it has found, and `next` goes on from there.
+inline constexpr std::size_t list_looks_most = 2000;
 inline constexpr std::size_t id_length_most = 128;  // characters of an id that a client gives
 
 // ---- cells without a kernel (fallback = "per_call") -------------------------------------------------------------------

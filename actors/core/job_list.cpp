@@ -30,9 +30,15 @@ result<std::string> list(context const& shared, list_jobs const& what) {
   std::vector<std::string> items;
   job_id before{what.after};
   bool has_more = false;
+  std::size_t looked = 0;
   while (!has_more) {
+    if (looked >= defaults::list_looks_most) {
+      has_more = true;
+      break;
+    }
     auto page = shared.stores->jobs(before, defaults::list_limit_most);
     if (!page) return tl::unexpected(from_storage(page.error()));
+    looked += page->size();
     for (auto& row : *page) {
       auto found = keys.find(row.session);
       if (found == keys.end()) {

@@ -165,6 +165,7 @@ void session_state::advance() {
 
 void session_state::on_call(session_call& call) {
   if (unloaded) return self->send(shared->supervisor, std::move(call));
+  if (held_back) return held_back->push_back(std::move(call));
   auto& from = call.from;
   auto const is_run = std::holds_alternative<run_cell>(call.what);
   if (gone && is_run) return answer_error(from, being_closed(own_row.key));
@@ -213,6 +214,7 @@ void session_state::on_disk_committed(disk_committed const& answer) {
   if (answer.problem) shared->on_refused(*answer.problem);
   if (answer.tag >= disk_tag::first_cell) return on_cell_synced(answer.tag - disk_tag::first_cell, answer.problem);
   if (answer.tag == disk_tag::session_end) {
+    if (held_back) return on_blank_erased(answer.problem);
     if (!answer.problem) return finish_close();
     for (auto const& to : std::exchange(close_waiters, {})) answer_error(to, from_storage(*answer.problem));
     closing = false;

@@ -68,6 +68,7 @@ void session_state::refuse_front(error problem) {
   publish("refused", refused_details(problem.code, arrivals.front().what.cell));
   answer_error(arrivals.front().from, std::move(problem));
   arrivals.pop_front();
+  was_refused = true;
 }
 
 /// True when the front arrival was answered or will be by a cell that exists.
@@ -146,7 +147,6 @@ storage::cell_record session_state::row_of_front() {
   auto& front = arrivals.front();
   auto& what = front.what;
   if (what.cell.empty()) what.cell = cell_id("c-" + make_ulid());
-
   storage::cell_record record;
   record.session = own_row.number;
   record.number = last_number + 1;

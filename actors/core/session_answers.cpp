@@ -205,6 +205,7 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
   if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
   std::vector<std::string> rows;
   std::string next;
+  std::size_t looked = 0;
   while (next.empty()) {
     auto const page = shared->stores->cells(own_row.number, before, defaults::list_limit_most);
     if (!page) return answer_error(from, from_storage(page.error()));
@@ -231,6 +232,8 @@ void session_state::on_list(reply_to const& from, list_cells const& what) {
       }
     }
     if (page->size() < defaults::list_limit_most) break;
+    looked += page->size();
+    if (next.empty() && looked >= defaults::list_looks_most) next = std::to_string(before);
   }
   answer_text(from, list_json(rows, next == "1" ? "" : next));
 }

@@ -164,7 +164,7 @@ bool session_state::has_aged_kernel() const {
 }
 
 void session_state::after_message() {
-  if (unloaded || gone) return;
+  if (unloaded || gone || held_back) return;
   if (turn && arrivals.empty()) {
     auto const* front = foreground();
     if (front == nullptr || place_of(*front).kernel) leave_queue();
@@ -174,6 +174,7 @@ void session_state::after_message() {
   if (std::exchange(idle_kernels, idle) < idle && (shared->kernels->is_short() || has_aged_kernel())) shared->look_at_kernels();
   // With more in its mailbox it would only be loaded again, and calls must not change their order.
   if (!may_unload() || !self->mailbox().empty()) return;
+  if (is_blank()) return forget_blank();
   unloaded = true;
   shared->sessions.erase(own_row.key);
   on_retire();

@@ -1,4 +1,6 @@
 // How does it end on request? Interrupting a cell, resetting and closing the session, stopping its kernel.
+#include <algorithm>
+
 #include "actors/base/clock.hpp"
 #include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
@@ -173,6 +175,35 @@ void session_state::finish_close() {
     answer_error(each.to, {error_code::not_found, "the session of job " + each.job.text + " was closed meanwhile", {}});
   for (auto const& to : std::exchange(close_waiters, {})) answer_text(to, row());
   shared->sessions.erase(own_row.key);
+  on_retire();
+}
+
+// ---- a session that never came to be ----
+
+bool session_state::is_blank() const {
+  auto const is_as_made = [this](auto const& key) { return key.fresh_reason == "first" && !slots.at(key.number).saved.row; };
+  return was_refused && last_number == 0 && own_row.restarts == 0 && notices.empty() && jobs.empty() &&
+         std::all_of(own_row.slots.begin(), own_row.slots.end(), is_as_made);
+}
+
+void session_state::forget_blank() {
+  held_back.emplace();
+  self->send(shared->disk, commit_to_disk{{storage::erase_session{own_row.number}}, address(), disk_tag::session_end});
+}
+
+void session_state::on_blank_erased(std::optional<storage::failure> const& problem) {
+  auto calls = *std::exchange(held_back, std::nullopt);
+  was_refused = false;
+  if (problem) {  // it stays as one that is new
+    for (auto& call : calls) on_call(call);
+    return;
+  }
+  if (auto committed = shared->commit({storage::erase_session{own_row.number}}); !committed)
+    log::error("close-failed", "session {} is gone from disk and could not be removed from boot", own_row.number);
+  publish("session_closed", reason_details("refused"));
+  unloaded = true;
+  shared->sessions.erase(own_row.key);
+  for (auto& call : calls) self->send(shared->supervisor, std::move(call));
   on_retire();
 }
 

@@ -78,7 +78,10 @@ struct session_state final : session_face {
   shortage short_of = shortage::none;          // what there was no room in, last
   std::optional<steady_time> admission_until;  // for accepted cells that wait for room
   std::size_t idle_kernels = 0;                // by the last message
-  bool unloaded = false;                       // it is in the stores only: what still comes is handed to the supervisor
+  bool was_refused = false;                    // a run, in this incarnation of its actor
+  /// While the rows of a session in which nothing has happened are erased: what is asked of it meanwhile, for whoever bears its name next.
+  std::optional<std::vector<session_call>> held_back;
+  bool unloaded = false;  // it is in the stores only: what still comes is handed to the supervisor
   alarm wake;
 
   // session_face
@@ -298,6 +301,10 @@ struct session_state final : session_face {
   void on_stop(stop_session_kernel const& order);
   void end_kernel_for(slot& at, end_reason reason, end_kernel::how way);
   void on_close_ready();
+  /// Nothing has ever happened in it but that runs were refused: it is not kept.
+  bool is_blank() const;
+  void forget_blank();
+  void on_blank_erased(std::optional<storage::failure> const& problem);
   bool runs_nothing() const { return !has_kernel() && !runs_alone() && orphans.empty(); }
   void finish_close();
   bool end_queued(live_cell& cell, storage::cell_status status, std::optional<link::cell_error> why);

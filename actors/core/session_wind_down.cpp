@@ -71,7 +71,10 @@ void session_state::end_all_at_once() {
 }
 
 void session_state::refuse_arrivals() {
-  while (!arrivals.empty()) refuse_front({error_code::shutting_down, "the daemon is shutting down; send it again later", {}});
+  error const ending{error_code::shutting_down, "the daemon is shutting down; send it again later", {}};
+  while (!arrivals.empty()) refuse_front(ending);
+  for (auto const& call : std::exchange(held_back, std::nullopt).value_or(std::vector<session_call>{}))
+    answer_error(call.from, ending);
 }
 
 }  // namespace holdfast::core

@@ -102,21 +102,23 @@ struct supervisor_state {
     if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
     if (what.state && *what.state != "new" && *what.state != "hibernated") return list_loaded(from, what, before);
     std::vector<std::string> items;
-    while (items.size() < what.limit) {
-      auto page = shared->stores->sessions(what.owner.value_or(""), what.child, before, defaults::list_limit_most);
+    for (std::size_t looked = 0; items.size() < what.limit && looked < defaults::list_looks_most;) {
+      auto page = shared->stores->sessions(what.owner.value_or(""), std::nullopt, before, defaults::list_limit_most);
       if (!page) return answer_error(from, from_storage(page.error()));
       for (auto const& record : *page) {
         before = record.number;
+        ++looked;
+        if (!matches(what.child, record.key.child)) continue;
         auto loaded = shared->sessions.find(record.key);
         auto const* face = loaded == shared->sessions.end() ? nullptr : loaded->second.face;
         auto const bytes = face ? 0 : saved_bytes(record.number);
         if (!matches(what.state, face ? face->state() : stored_state(bytes))) continue;
         items.push_back(face ? face->row() : stored_row(record, bytes));
-        if (items.size() == what.limit) return answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
+        if (items.size() == what.limit) break;
       }
-      if (page->size() < defaults::list_limit_most) break;
+      if (items.size() < what.limit && page->size() < defaults::list_limit_most) return answer_text(from, list_json(items, ""));
     }
-    answer_text(from, list_json(items, ""));
+    answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
   }
 
   /// Those in a state that only loaded ones are in: whatever else is in the stores is not looked through.

@@ -46,7 +46,10 @@ std::vector<event_description> const& described_events() {
       {"session_created", "a session came to be", {word("reason", {"run", "fork"}, "by its first cell, or as a copy")}},
       {"session_closed",
        "a session is gone with its records",
-       {word("reason", {"close", "fork_failed"}, "it was closed, or the fork that was to make it failed")}},
+       {word("reason", {"close", "fork_failed", "refused"},
+             "it was closed, or the fork that was to make it failed, or the run that made it was refused and nothing else has "
+             "happened "
+             "in it")}},
       {"kernel_started",
        "a fresh kernel is ready",
        {kernel_field(),

@@ -102,7 +102,7 @@ std::vector<field> kernel_fields() {
       session_field(),
       text("environment", "where it lives: `local`, or the name of a registered one"),
       text("python", "its interpreter"),
-      list("tools", "string", "always empty: cells have no host tools yet"),
+      list("tools", "string", "the tools that its cells can import"),
       integer("pid", "0: none yet"),
       word("state", kernel_states(), "how it stands"),
       boolean("stale", "always false: a kernel of another program version is not told apart yet"),

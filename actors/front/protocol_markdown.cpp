@@ -24,6 +24,7 @@ unknown fields: minor versions only add.
 An *id* given by a client is 1 to 128 characters of `A-Z a-z 0-9 . _ : -`; a cell's is scoped to owner, child and session. The daemon's
 begin with `k-` (kernel), `c-` (cell), `j-` (job) and `n-` (notice). Instants are RFC 3339 in UTC with milliseconds, durations integers in
 milliseconds (`_ms`), sizes bytes. Lists answer `{items, next}`; `next` is null at the end.
+A page may hold fewer items than asked for, even none, and have a `next` all the same: one request looks through so many rows.
 
 The examples work in this order on one connection to a fresh home. Ids, pids, times, counts and paths of the daemon's own will
 differ; where an example shows an object with some of its fields, the others are left out.

@@ -1,5 +1,6 @@
 #include "bin/holdfast/arguments.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ void scope::add_to(boost::json::object& params) const {
 namespace {
 
 constexpr std::int64_t longest_timeout_seconds = 365 * 24 * 3600;  // the daemon takes no longer one
+constexpr std::int64_t most_rows = 1'000'000'000;
 constexpr std::int64_t largest_seq = (std::int64_t{1} << 53) - 1;  // nor a larger number of an event
 
 /// CLI11 writes into fields; each command has its struct here, and the one that was named is taken at the end.
@@ -31,6 +33,7 @@ struct parser {
   std::string help_about;
   double timeout_seconds = -1;
   std::vector<std::string> variables;
+  std::vector<std::string> tools;
 
   run_arguments run;
   wait_arguments wait;
@@ -70,7 +73,7 @@ struct parser {
     command->add_option("-o,--owner", where.owner, "the owner of the session [\"default\"]")->type_name("OWNER");
   }
   static void add_limit(CLI::App* command, std::int64_t& limit) {
-    command->add_option("-n,--limit", limit, "rows at most, 1 to 1000 [100]")->type_name("N")->check(whole_number(1, 1000));
+    command->add_option("-n,--limit", limit, "rows at most, 0 for all [100]")->type_name("N")->check(whole_number(0, most_rows));
   }
   static void add_words(CLI::App* command, char const* name, std::optional<std::string>& field, std::string const& type,
                         std::vector<std::string_view> const& words) {
@@ -90,6 +93,7 @@ struct parser {
   void finish_close();
   void add_service_commands();
   command taken();
+  std::vector<std::string> named_tools() const;
   void finish_run();
   void check_text() const;
   void check_session() const;
@@ -120,6 +124,12 @@ void parser::add_run() {
   c->add_option("-e,--env", variables, "a variable for a fresh kernel (repeatable)")->type_name("K=V")->allow_extra_args(false);
   c->add_option("--python", run.python, "the interpreter [python3 of PATH for a new session, then the session's last]")
       ->type_name("P");
+  c->add_option(
+       "--tools", tools,
+       "the tools that cells can import, a list with commas (repeatable); '' for none; another set is another kernel of the "
+       "session, with a namespace of its own [the session's last]")
+      ->type_name("NAMES")
+      ->allow_extra_args(false);
   c->add_option("--timeout", timeout_seconds,
                 "the cell's deadline in seconds from its start, 0 for none [cell_timeout_seconds, 300]")
       ->type_name("S")
@@ -248,10 +258,25 @@ void parser::finish_close() {
   close.where.owner = whole_owner;
 }
 
+/// Of all --tools together; a name that is not there is that of no tool.
+std::vector<std::string> parser::named_tools() const {
+  std::vector<std::string> names;
+  for (auto rest : tools)
+    while (!rest.empty()) {
+      auto const comma = std::min(rest.find(','), rest.size());
+      if (comma == 0) throw CLI::ValidationError("--tools", "wanted names between the commas");
+      names.push_back(rest.substr(0, comma));
+      if (comma + 1 == rest.size()) throw CLI::ValidationError("--tools", "wanted names between the commas");
+      rest.erase(0, comma + 1);
+    }
+  return names;
+}
+
 void parser::finish_run() {
   if (!run.file && !run.code) throw CLI::ValidationError("run", "needs CODE, -f FILE, or - for standard input");
   if (run.file && run.code) throw CLI::ValidationError("run", "takes CODE or -f FILE, not both");
   if (timeout_seconds >= 0) run.timeout = std::chrono::milliseconds(std::llround(timeout_seconds * 1000));
+  if (app.get_subcommand("run")->count("--tools") > 0) run.tools = named_tools();
   for (auto const& variable : variables) {
     auto const equals = variable.find('=');
     if (equals == std::string::npos || equals == 0) throw CLI::ValidationError("-e " + variable, "wanted K=V");

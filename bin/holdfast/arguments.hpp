@@ -26,6 +26,7 @@ struct run_arguments {
   scope where;
   std::map<std::string, std::string> env;  // -e; beside PATH, which always goes along
   std::optional<std::string> python;
+  std::optional<std::vector<std::string>> tools;     // none: the session's last
   std::optional<std::chrono::milliseconds> timeout;  // 0: none
   bool reset = false;
   std::optional<std::string> cell;

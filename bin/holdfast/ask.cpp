@@ -1,5 +1,7 @@
 #include "bin/holdfast/ask.hpp"
 
+#include <algorithm>
+
 #include <spdlog/fmt/fmt.h>
 #include <boost/json/serialize.hpp>
 
@@ -30,22 +32,51 @@ int ask(settings const& here, std::string_view method, boost::json::object const
   return show(object ? *object : boost::json::object{});
 }
 
+namespace {
+
+/// Page by page until there are as many rows as `limit` says (0: all), as one answer {items, next}.
+result<boost::json::object> all_pages(front::client& connection, std::string_view method, boost::json::object params) {
+  constexpr std::int64_t page_most = 1000;
+  auto const limit = number(params, "limit");
+  boost::json::array items;
+  for (;;) {
+    auto const left = limit - static_cast<std::int64_t>(items.size());
+    params["limit"] = limit == 0 ? page_most : std::min(left, page_most);
+    auto page = connection.call(method, params, answer_timeout);
+    if (!page) return tl::unexpected(page.error());
+    auto const* answer = page->if_object();
+    if (auto const* more = answer ? array_in(*answer, "items") : nullptr) items.insert(items.end(), more->begin(), more->end());
+    auto const next = std::string(answer ? text(*answer, "next") : "");
+    if (next.empty() || static_cast<std::int64_t>(items.size()) == limit)
+      return boost::json::object{{"items", std::move(items)},
+                                 {"next", next.empty() ? boost::json::value(nullptr) : boost::json::value(next)}};
+    params["after"] = next;
+  }
+}
+
+}  // namespace
+
 int ask_list(settings const& here, std::string_view method, boost::json::object const& params, std::string_view what,
              std::vector<std::string> headings, make_row const& row, std::string_view none) {
-  return ask(here, method, params, [&](boost::json::object const& answer) -> int {
-    auto const* items = array_in(answer, "items");
-    if (!items || items->empty()) {
-      complain(none.empty() ? fmt::format("no {}", what) : std::string(none));
-      return exit_ok;
-    }
-    table shown(std::move(headings));
-    for (auto const& item : *items) {
-      if (item.is_object()) shown.add(row(item.get_object()));
-    }
-    write_out(shown.render());
-    if (!text(answer, "next").empty()) complain(fmt::format("there are more {}; see more with --limit", what));
+  auto connection = connect_running(here.home);
+  if (!connection) return show_failure(connection.error(), here.json);
+  auto const answer = all_pages(*connection, method, params);
+  if (!answer) return show_failure(with_hint(answer.error(), params), here.json);
+  if (here.json) {
+    write_out(boost::json::serialize(*answer) + "\n");
     return exit_ok;
-  });
+  }
+  auto const* items = array_in(*answer, "items");
+  if (!items || items->empty()) {
+    complain(none.empty() ? fmt::format("no {}", what) : std::string(none));
+    return exit_ok;
+  }
+  table shown(std::move(headings));
+  for (auto const& item : *items)
+    if (item.is_object()) shown.add(row(item.get_object()));
+  write_out(shown.render());
+  if (!text(*answer, "next").empty()) complain(fmt::format("there are more {}; --limit 0 shows all", what));
+  return exit_ok;
 }
 
 result<boost::json::object> find_row(front::client& connection, std::string_view method, std::string_view key, std::string_view id,

@@ -18,7 +18,8 @@ using show_answer = std::function<int(boost::json::object const& answer)>;
 /// Asks, and shows the answer: as the one JSON document with --json, else as `show` does. Errors are shown here. Returns the exit code.
 int ask(settings const& here, std::string_view method, boost::json::object const& params, show_answer const& show);
 
-/// A list {items, next}: one line a row, made by `row`. An empty one says "no WHAT", or `none`, on stderr, one with more behind it how to see it.
+/// A list {items, next}, asked for page by page up to the `limit` of params, 0 for all: one line a row, made by `row`. An empty one says
+/// "no WHAT", or `none`, on stderr, one with more behind it how to see it.
 using make_row = std::function<std::vector<std::string>(boost::json::object const& item)>;
 int ask_list(settings const& here, std::string_view method, boost::json::object const& params, std::string_view what,
              std::vector<std::string> headings, make_row const& row, std::string_view none = {});

@@ -1,6 +1,8 @@
 // run, wait and logs -f: the commands that follow a cell to its end.
 #include <system_error>
 
+#include <boost/json/array.hpp>
+
 #include "actors/base/clock.hpp"
 #include "actors/base/config.hpp"
 #include "actors/base/spawn_process.hpp"
@@ -49,6 +51,7 @@ result<boost::json::object> run_params(run_arguments const& given, std::string c
     return fail(error_code::invalid_params, "cannot find the python " + *given.python + " on PATH; name its file");
   }
   params["env"] = std::move(variables);
+  if (given.tools) params["tools"] = boost::json::array(given.tools->begin(), given.tools->end());
   if (given.timeout) params["timeout_ms"] = given.timeout->count();
   if (given.reset) params["reset"] = true;
   if (given.detach)

@@ -33,6 +33,7 @@ inline constexpr std::string_view run_examples =
     "  echo 'print(x)' | holdfast run -\n"
     "  holdfast run --detach 'import time; time.sleep(600)'      prints the cell's id\n"
     "  holdfast run --cell build-7 -f build.py                   run twice, it runs once\n"
+    "  holdfast run --tools read_file,web_search 'from tools import read_file'\n"
     "  holdfast run -- -1                                        code that begins with a dash\n"
     "\n"
     "The cell's stdout and stderr come while it runs; the value of a last expression and then, on stderr, what it displayed\n"

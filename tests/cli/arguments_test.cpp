@@ -68,6 +68,13 @@ TEST_CASE("home and json may stand before and behind the command") {
   }
 }
 
+TEST_CASE("tools are a list, repeatable, and their absence is not the empty set") {
+  using names = std::vector<std::string>;
+  CHECK_FALSE(parsed_as<run_arguments>({"run", "1"}).tools.has_value());
+  CHECK(parsed_as<run_arguments>({"run", "--tools", "", "1"}).tools == names{});
+  CHECK(parsed_as<run_arguments>({"run", "--tools", "a,b", "--tools", "c", "1"}).tools == names{"a", "b", "c"});
+}
+
 TEST_CASE("what is not built, not known or not complete is a usage error") {
   for (auto const& words : std::vector<std::vector<char const*>>{{"display"},
                                                                  {"display", "c-1", "-1"},
@@ -84,7 +91,9 @@ TEST_CASE("what is not built, not known or not complete is a usage error") {
                                                                  {"run", "1", "2"},
                                                                  {"wait"},
                                                                  {"kernel"},
-                                                                 {"cells", "-n", "0"},
+                                                                 {"cells", "-n", "-1"},
+                                                                 {"run", "--tools", "a,,b", "1"},
+                                                                 {"run", "--tools", "a,", "1"},
                                                                  {"--json", "logs", "-f", "c-1"},
                                                                  {}}) {
     auto const end = refused(words);
@@ -109,7 +118,7 @@ TEST_CASE("a usage error says what was found and what is wanted") {
            {{"run", "--timeout", "soon", "1"},
             "--timeout: found 'soon', wanted a number of seconds from 0 to 31536000\nsee: holdfast run --help"},
            {{"run", "-E", "moon", "1"}, "--environment: found 'moon', wanted local\nsee: holdfast run --help"},
-           {{"cells", "-n", "0"}, "--limit: found '0', wanted a whole number from 1 to 1000\nsee: holdfast cells --help"},
+           {{"cells", "-n", "-1"}, "--limit: found '-1', wanted a whole number from 0 to 1000000000\nsee: holdfast cells --help"},
            {{"kernels", "--state", "fine"},
             "--state: found 'fine', wanted one of: starting idle busy unreachable orphan\nsee: holdfast kernels --help"},
            {{"events", "--since", "-1"},

@@ -1,5 +1,6 @@
 """What the command line says where silence or a bare fact would mislead."""
 
+import json
 import os
 import signal
 import unittest
@@ -212,6 +213,46 @@ class AdviceTest(CommandCase):
 
         self.assert_exit(refused, 4)
         self.assertEqual(refused.stderr, "holdfast: cannot find the interpreter /no/python; name one with --python\n")
+
+
+class ManyRowsTest(CommandCase):
+    environment = {"HOLDFAST_KEEP_CELLS": "2000"}
+
+    def test_a_list_goes_on_over_any_number_of_pages(self):
+        self.daemon.start()
+        client = self.daemon.connect()
+        for first in range(0, 1010, 50):
+            for pending in [client.send("run", code="1", cell=f"c{number}") for number in range(first, min(first + 50, 1010))]:
+                pending.result()
+
+        usual = self.holdfast("cells")
+        many = self.holdfast("cells", "--limit", "1005")
+        whole = self.holdfast("cells", "--limit", "0")
+        listed = json.loads(self.holdfast("--json", "cells", "--limit", "0").stdout)
+
+        self.assertEqual([len(shown.stdout.splitlines()) - 1 for shown in (usual, many, whole)], [100, 1005, 1010])
+        for shown in (usual, many):
+            self.assertIn("there are more cells; --limit 0 shows all", shown.stderr)
+        self.assertEqual(whole.stderr, "")
+        self.assertEqual([row["cell"] for row in listed["items"]], [f"c{number}" for number in reversed(range(1010))])
+        self.assertIsNone(listed["next"])
+
+
+class ToolsTest(CommandCase):
+    def test_tools_are_part_of_the_key_of_a_kernel(self):
+        self.assert_exit(self.holdfast("run", "x = 1"), 0)
+
+        first = self.holdfast("run", "--tools", "read_file,web_search", "--tools", "shell", "from tools import read_file, shell\n'x' in globals()")
+        again = self.holdfast("run", "y = 2\n'read_file' in globals()")
+        other = self.holdfast("run", "--tools", "web_search", "from tools import read_file")
+        none = self.holdfast("run", "--tools", "", "x")
+        refused = self.holdfast("run", "--tools", "not-a-name", "1")
+
+        self.assertEqual((first.stdout, again.stdout, none.stdout), ("False\n", "True\n", "1\n"), first.stderr + none.stderr)
+        self.assert_exit(other, 1)
+        self.assertIn("ImportError", other.stderr)
+        self.assert_exit(refused, 2)
+        self.assertEqual(sorted(row["tools"] for row in self.daemon.kernels()), [[], ["read_file", "shell", "web_search"], ["web_search"]])
 
 
 if __name__ == "__main__":

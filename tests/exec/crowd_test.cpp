@@ -1,5 +1,9 @@
-// More commands than there are threads for them: what waits for one loses nothing by that, and what never gets one is told so.
+// More than there is room for: commands than threads for them, sessions than kernels. What waits loses nothing by that, and what never gets
+// its turn is told so.
 #include <catch2/catch.hpp>
+
+#include <deque>
+#include <random>
 
 #include "actors/base/defaults.hpp"
 #include "tests/exec/far_sides.hpp"
@@ -57,6 +61,47 @@ TEST_CASE("where every command hangs, a start that no thread takes has failed in
   for (auto& each : crowd) CHECK_THROWS_AS(each.get(), failure);
   CHECK(comes_true([&] { return far.underway() == 0; }));
   CHECK(far.count("spawn") == spawns);  // nor is it begun when nobody wants it any more
+}
+
+TEST_CASE("sessions that leave memory while cells come for them lose none and run none twice, each one's in order") {
+  constexpr std::size_t sessions = 30, cells = 1500, outstanding_most = 24;
+  auto const seed = GENERATE(1U, 2U, 3U);
+  CAPTURE(seed);
+  embedded<by_script> setup(keys{{"max_kernels", "2"}, {"fallback", "error"}});
+  auto& far = *setup.far.environment;
+  std::mt19937 random(seed);
+  std::vector<std::vector<std::string>> sent(sessions);
+  std::deque<std::future<cell_result>> outstanding;
+  std::atomic<bool> is_over{false};
+  auto const name = [](std::size_t of) { return "s" + std::to_string(of); };
+  auto looking = std::async(std::launch::async, [&] {  // loads them, too, and lets them go
+    std::size_t seen = 0;
+    for (std::size_t each = 0; !is_over; each = (each + 1) % sessions) try {
+        setup.running->call("session.get", R"({"owner":"ada","session":")" + name(each) + "\"}");
+        ++seen;
+      } catch (failure const& problem) {
+        CHECK(problem.kind() == "not_found");  // before its first cell
+      }
+    return seen;
+  });
+  auto const settle = [&](std::size_t most) {
+    for (; outstanding.size() > most; outstanding.pop_front()) CHECK(outstanding.front().get().status == "ok");
+  };
+
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    auto const of = random() % sessions;
+    sent[of].push_back(name(of) + "-" + std::to_string(cell));
+    outstanding.push_back(setup.open(name(of)).run_async("1 + 1", {.cell = sent[of].back(), .environment = "far"}));
+    settle(random() % outstanding_most);
+  }
+  settle(0);
+  is_over = true;
+
+  CHECK(looking.get() > 0);
+  CHECK(far.count("spawn") > 4 * sessions);  // they were hibernated all the while
+  std::vector<std::vector<std::string>> ran(sessions);
+  for (auto const& each : far.ran()) ran[std::stoul(each.substr(1))].push_back(each);
+  CHECK(ran == sent);
 }
 
 }  // namespace

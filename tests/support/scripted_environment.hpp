@@ -59,6 +59,11 @@ class scripted_environment : public exec_environment {
     std::lock_guard const lock(mutex_);
     return ran_alone_;
   }
+  /// Ids of the cells that ran in kernels, in the order of their starts.
+  std::vector<std::string> ran() const {
+    std::lock_guard const lock(mutex_);
+    return ran_;
+  }
   /// Cells that are not done, each with a command that waits for it.
   std::size_t open_cells() const {
     std::lock_guard const lock(mutex_);
@@ -105,6 +110,7 @@ class scripted_environment : public exec_environment {
   std::int64_t last_pid_ = 1000;
   std::map<std::string, kernel> kernels_;
   std::vector<std::string> operations_;
+  std::vector<std::string> ran_;
   std::vector<std::string> ran_alone_;
   std::map<std::string, std::string> orders_;  // to calls without a kernel
 };
@@ -277,6 +283,7 @@ inline void scripted_environment::take(kernel& by, link::frame const& frame) {
     auto const generation = message.at("generation").to_number<std::int64_t>();
     if (generation <= by.generation) return;  // a repeat
     by.generation = generation;
+    ran_.push_back(cell);
     push(by, {{"type", "started"}, {"cell", cell}, {"generation", message.at("generation")}, {"at", 1}});
     by.open[cell] = message;
   } else if (type == "interrupt") {
