@@ -85,17 +85,21 @@ class GraceTest(NurseryTest):
         self.assertFalse(os.path.exists(self.state))
 
     def test_one_that_runs_a_cell_is_left_alone_however_long_its_lock_is_held(self):
-        kernel = self.spawn_short()
+        kernels = {name: self.spawn_short(name) for name in ('k-1', 'k-moved')}
         marker = os.path.join(self.home, 'ended')
-        kernel.execute('import ctypes\nctypes.PyDLL(None).sleep(13)\nopen(%r, "w").close()' % marker)
-        kernel.connection.wait_for('started')
-        self.leave(kernel)
+        for name, kernel in kernels.items():
+            kernel.execute('import ctypes, time\ntime.sleep(1)\nctypes.PyDLL(None).sleep(16)\nopen(%r, "w").close()' % (marker + name))
+            kernel.connection.wait_for('started')
+            self.leave(kernel)
         self.nursery.close()
+        os.rename(kernels['k-moved'].directory, kernels['k-moved'].directory + '-elsewhere')
 
-        self.wait_until(lambda: os.path.exists(marker), 'the cell ended', 25)
+        for name in kernels:
+            self.wait_until(lambda: os.path.exists(marker + name), 'the cell of %s ended' % name, 25)
 
         self.connect_nursery()
-        self.assertEqual(self.wait_exit(kernel)['exit_code'], 0)
+        records = [self.nursery.wait_for('exited') for _kernel in kernels]
+        self.assertEqual([(record['exit_code'], record['cause']) for record in records], [(0, 'exit')] * 2)
 
     def test_what_a_spool_says_of_its_kernel(self):
         path = os.path.join(self.home, 'spool')

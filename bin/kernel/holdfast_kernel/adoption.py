@@ -57,13 +57,14 @@ def child_of(message, connection, known):
         raise spawning.SpawnFailed('adopt: process %d is no child of this nursery' % pid)
     if message['kernel'] in known or os.access(message['directory'] + '/exit', os.F_OK):
         raise spawning.SpawnFailed('adopt: kernel %s lives or has ended already' % message['kernel'])
+    readers, directory_fd = [], -1
     try:
-        readers = []
         for name, number in (('stdout', 1), ('stderr', 2)):
             # Through /proc: opened for reading this is the other end of the pipe.
             readers.append((name, os.open('/proc/%d/fd/%d' % (pid, number), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)))
-        return spawning.Child(message, pid, tuple(readers))
+        directory_fd = spawning.open_directory(message['directory'])
+        return spawning.Child(message, pid, directory_fd, tuple(readers))
     except OSError as error:
-        for _name, fd in readers:
+        for fd in [fd for _name, fd in readers] + [directory_fd] * (directory_fd >= 0):
             os.close(fd)
         raise spawning.SpawnFailed('adopt: process %d cannot be looked at: %s' % (pid, error))

@@ -7,7 +7,7 @@ import faulthandler
 import os
 from errno import EMFILE
 
-from . import log, sockets, system
+from . import log, places, sockets, system
 from .output import STDERR, STDOUT
 
 
@@ -69,7 +69,7 @@ class Descriptors:
         if not link.attached_is_own():
             link.drop('a cell closed its descriptor')
         if not link.listener_is_own():
-            link.replace_listener(system.place_socket(sockets.listen(self._directory, 'kernel.sock', replace=True).detach()))
+            link.replace_listener(system.place_socket(sockets.listen(self.where(self._directory), 'kernel.sock', replace=True).detach()))
             self._log.write('descriptors-lost listening socket: rebuilt')
 
     def _renew_pipe(self, stream):
@@ -109,6 +109,12 @@ class Descriptors:
         if system.identity(self.directory_fd) == self._directory_identity:
             return name, self.directory_fd
         return '%s/%s' % (self._directory, name), None
+
+    def where(self, path):
+        """Where that is now which lay at `path`, anywhere in the home, when this kernel was spawned."""
+        if system.identity(self.directory_fd) != self._directory_identity:
+            return path  # a cell closed the descriptor: looked for where it was
+        return places.path_now(path, self._directory, self.directory_fd)
 
     def listen_again(self, link):
         """Makes the socket's file again if it was removed. Between cells only: for a moment it sets the process's umask."""

@@ -129,7 +129,7 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), original=None):
     _use_environment(spec, is_clone)
     spool = Spool(memories[0])
     output = Output(Journal(memories[1]), readers, lambda: kernel.notify_output(),
-                    lambda parted: pipe_readers.tell(spec, parted, own_log))
+                    lambda parted: pipe_readers.tell(dict(spec, nursery=descriptors.where(spec['nursery'])), parted, own_log))
     interrupts = Interrupts()
     handlers.use(interrupts, own_log)
     streams = Streams(output, interrupts.leave_kernel)
@@ -144,7 +144,7 @@ def assemble(spec, listener, pipes, own_log, memories, kept=(), original=None):
     jobs = Jobs(spec['kernel'], descriptors, output.current_cell, interrupts.leave_kernel, own_log)
     builtins.run = jobs.run
     kernel = Kernel(spec, descriptors, output, displays, streams, runner, interrupts, spool, jobs, own_log)
-    serving.register(kernel, namespace, runner.awaiting.context, spec, own_log)
+    serving.register(kernel, namespace, runner.awaiting.context, spec, own_log, descriptors.where)
     identity = handshake.Identity()
     shakes = handshake.Handshake(spec['kernel'], spec['token'], spec['home'], spec['program'], identity)
     link = Link('kernel', listener, kernel.poller, Window(), shakes, kernel, own_log)

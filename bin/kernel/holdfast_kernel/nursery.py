@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-from . import adoption, failpoints, frames, limits, pipe_readers, sockets, spawning, system
+from . import adoption, failpoints, frames, limits, pipe_readers, places, sockets, spawning, system
 from .oom import OomCounter
 from .overdue import Overdue
 from .reaper import Ending, exit_record, reserve_exit, write_exit
@@ -130,7 +130,7 @@ class Nursery:
             try:
                 if failpoints.active is not None:
                     failpoints.active.hit('nursery.before_spawn')
-                child = self._fork(spawning.check(message, self._program, self._path))
+                child = self._fork(spawning.check(message, self._program, places.directory_now(self._path, self._directory)))
             except (spawning.SpawnFailed, failpoints.FailpointError) as error:
                 self._log.write('spawn-failed %.128s: %s' % (kernel, error))
                 self._push({'type': 'spawn_failed', 'kernel': kernel if type(kernel) is str else '', 'message': str(error)})

@@ -16,11 +16,12 @@ class SpawnFailed(Exception):
 class Child:
     """A kernel as its nursery sees it."""
 
-    __slots__ = ('kernel', 'directory', 'pid', 'start_time', 'handle', 'grace', 'born', 'note', '_readers')
+    __slots__ = ('kernel', 'directory', 'pid', 'start_time', 'handle', 'grace', 'born', 'note', '_directory_fd', '_readers')
 
-    def __init__(self, spec, pid, readers):
+    def __init__(self, spec, pid, directory_fd, readers):
         self.kernel = spec['kernel']
-        self.directory = spec['directory']
+        self._directory_fd = directory_fd
+        self.directory = '/proc/self/fd/%d' % directory_fd  # wherever it is moved to
         self.pid = pid
         self.start_time = handshake.start_time(pid)
         self.handle = processes.Handle(pid)
@@ -56,6 +57,7 @@ class Child:
 
     def close(self):
         self.handle.close()
+        os.close(self._directory_fd)
         for _name, fd in self._readers:
             os.close(fd)
         self._readers = ()
@@ -99,6 +101,11 @@ def check(message, program, nursery):
     return spec
 
 
+def open_directory(path):
+    """A descriptor to name files of a run directory by, however long its kernel lives."""
+    return os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
 def is_environment(env):
     """Whether it is a table of texts that can be variables."""
     return type(env) is dict and all(type(value) is str and name and not set('=\0') & set(name) and '\0' not in value
@@ -116,6 +123,7 @@ def fork(spec, become):
         listener = sockets.listen(spec['directory'], 'kernel.sock', replace=True)
         for _stream in (1, 2):
             descriptors += os.pipe()
+        descriptors.append(open_directory(spec['directory']))
         pid = os.fork()
     except OSError as error:
         for fd in descriptors:
@@ -130,4 +138,4 @@ def fork(spec, become):
     os.close(descriptors[3])
     os.set_blocking(descriptors[0], False)
     os.set_blocking(descriptors[2], False)
-    return Child(spec, pid, (('stdout', descriptors[0]), ('stderr', descriptors[2])))
+    return Child(spec, pid, descriptors[4], (('stdout', descriptors[0]), ('stderr', descriptors[2])))
