@@ -23,9 +23,9 @@ inline constexpr std::string_view open_before_move = "storage.open.before_move";
 inline constexpr std::string_view open_between_move = "storage.open.between_move";
 inline constexpr std::string_view open_after_move = "storage.open.after_move";
 
-inline constexpr std::array names{boot_before_commit,   boot_after_commit,   disk_before_commit, disk_after_commit,
+inline constexpr std::array names{boot_before_commit,   boot_after_commit,   disk_before_commit,  disk_after_commit,
                                   boot_without_room,    disk_without_room,   sweep_before_commit, open_after_restore,
-                                  open_before_identity, open_after_identity, open_before_move,   open_between_move,
+                                  open_before_identity, open_after_identity, open_before_move,    open_between_move,
                                   open_after_move};
 
 }  // namespace holdfast::storage::failpoint

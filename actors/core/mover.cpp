@@ -85,7 +85,7 @@ void mover::on_committed(disk_committed const& answer) {
     // They stay in `boot` and are tried again with the next flush; a failed sync ends that, and the gateway.
     shared_->on_refused(*answer.problem);
     shared_->to_disk.add(moved.rows);
-    return;
+    return shared_->barrier.on_refused(*answer.problem);
   }
   shared_->metrics.on_moved(std::chrono::steady_clock::now() - moved.began);
   storage::changes erased_cells;

@@ -104,6 +104,10 @@ std::optional<error> session_state::why_refused(run_cell const& what) const {
                  "session " + own_row.key.session + " does not have kernel " + what.if_kernel->text + " any more",
                  {}};
   if (what.environment && !shared->environment_of(*what.environment)) return shared->unknown_environment(*what.environment);
+  if (shared->barrier.is_refused() && key_for(what).environment != "local")
+    return error{error_code::store_full,
+                 "the disk has no room for what concerns kernels elsewhere; nothing ran, make room and send it again",
+                 {}};
   if (wanted != nullptr && (what.reset || find_slot(key_for(what)) != wanted))
     return error{error_code::kernel_changed,
                  "a cell for kernel " + what.if_kernel->text +

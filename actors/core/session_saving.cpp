@@ -131,7 +131,10 @@ void session_state::record_saved(slot& at, storage::saved_record row) {
   commit_to_disk wanted{std::move(unit), address(), disk_tag::saved_put + at.number};
   if (key_of(at).environment == "local") return self->send(shared->disk, std::move(wanted));
   // Behind the results of its cells: a row of a saved namespace says that none is out (I15).
-  shared->barrier.then([to = shared->disk, wanted = std::move(wanted)] { caf::anon_send(to, wanted); });
+  auto const refused = [to = wanted.asker, tag = wanted.tag](storage::failure const& why) {
+    caf::anon_send(to, disk_committed{tag, why});
+  };
+  shared->barrier.then([to = shared->disk, wanted = std::move(wanted)] { caf::anon_send(to, wanted); }, refused);
   if (shared->barrier.is_behind()) shared->move_now();
 }
 

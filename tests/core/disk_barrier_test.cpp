@@ -65,3 +65,19 @@ TEST_CASE("what was dropped never happens") {
 
   CHECK_FALSE(done);
 }
+
+TEST_CASE("what would rather not be done than wait is told when disk refuses, and everything else waits on") {
+  disk_barrier barrier;
+  std::vector<std::string> happened;
+  barrier.on_recorded();
+  barrier.then([&] { happened.push_back("carried"); });
+  barrier.then([&] { happened.push_back("saved"); }, [&](auto const& why) { happened.push_back("not saved: " + why.text); });
+
+  barrier.on_refused({holdfast::storage::failure_code::full, "no room"});
+  CHECK(barrier.is_refused());
+  CHECK(happened == std::vector<std::string>{"not saved: no room"});
+  barrier.on_disk(1);
+
+  CHECK_FALSE(barrier.is_refused());
+  CHECK(happened == std::vector<std::string>{"not saved: no room", "carried"});
+}
