@@ -1,6 +1,7 @@
 #include "actors/base/caf.hpp"
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <utility>
@@ -44,6 +45,9 @@ class pidfd_handler final : public caf::io::network::event_handler {
     if (control_->handler == nullptr) return;
     control_->handler = nullptr;
     backend().del(operation::read, control_->fd, this);
+    // Where this process adopts what others leave (a subreaper, the first of a container) it is the one to reap; elsewhere: ECHILD.
+    siginfo_t ended{};
+    (void)::waitid(P_PIDFD, static_cast<id_t>(control_->fd), &ended, WEXITED | WNOHANG);
     if (auto on_exit = std::exchange(control_->on_exit, nullptr)) on_exit();  // it may destroy its watch
   }
   void removed_from_loop(operation) override { delete this; }

@@ -306,9 +306,11 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   void kill() {
     kill_at.reset();
     if (is_over() || !identify()) return;
-    (void)reach->signal(SIGKILL);
     kill_at = steady_clock::now() + std::exchange(kill_delay, std::min(kill_delay * 2, defaults::kill_retry_most));
     wake.at(self, *kill_at);
+    if (reach->signal(SIGKILL)) return;
+    // It cannot be identified from here, as in another pid namespace: it is told through its socket.
+    if (link.is_attached()) send(link::to_json(link::shutdown{"ended"}));
   }
 
   void on_exit_known(env::exit_known const& known) {

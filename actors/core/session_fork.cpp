@@ -7,7 +7,6 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
-#include "actors/base/identity.hpp"
 #include "actors/core/event_details.hpp"
 #include "actors/core/session.hpp"
 #include "actors/core/session_state.hpp"
@@ -161,7 +160,10 @@ void session_state::on_forked(std::uint32_t id, kernel_id const& kernel, result<
   auto& clones = found->second.clones;
   auto& link = *std::find_if(clones.begin(), clones.end(), [&](auto const& each) { return each.kernel == kernel; });
   link.state = storage::link_state::live;
-  link.process = {boot_id(), own_pid_namespace(), clone->pid, clone->start_time};
+  // Its numbers are those of the pid namespace of the kernel that was forked, whichever is ours.
+  if (auto const& original = slots.at(link.slot).kernel) link.process = original->row.process;
+  link.process.pid = clone->pid;
+  link.process.start_time = clone->start_time;
   slot_in(found->second.made, link.slot).fresh_reason = "died";  // as of any session with a kernel
   for (auto const& each : clone->left) found->second.left.push_back(left_json(each));
   on_part_copied(id, {});

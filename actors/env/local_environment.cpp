@@ -17,7 +17,6 @@
 #include "actors/base/hash.hpp"
 #include "actors/base/home.hpp"
 #include "actors/base/identity.hpp"
-#include "actors/base/spawn_process.hpp"
 #include "actors/base/unix_socket.hpp"
 #include "actors/env/interpreter.hpp"
 #include "actors/env/nursery.hpp"
@@ -256,7 +255,8 @@ struct local_state {
     if (auto* spawned = std::get_if<link::spawned>(&*said)) {
       auto found = from.asked.find(spawned->kernel);
       if (found == from.asked.end()) return;
-      storage::process_identity process{boot_id(), own_pid_namespace(), spawned->pid, spawned->start_time};
+      auto const& own = from.row.process;  // what it numbers is of its own pid namespace, whichever is ours
+      storage::process_identity process{own.boot_id, own.pid_namespace, spawned->pid, spawned->start_time};
       self->send(found->second.asker, kernel_spawned{from.row.nursery, from.row.python, from.row.program, std::move(process)});
       from.ask_deadlines.erase(spawned->kernel);
       from.asked.erase(found);

@@ -31,7 +31,8 @@ def main(user_umask):
     except Exception as error:
         _fail('cannot start nursery: %s: %s' % (type(error).__name__, error))
     reader, writer = os.pipe()
-    if os.fork() == 0:
+    between = os.fork()
+    if between == 0:
         os.setsid()
         if os.fork() != 0:
             os._exit(0)
@@ -40,6 +41,10 @@ def main(user_umask):
     os.close(writer)
     with open(reader, 'rb') as pipe:
         answer = pipe.read()
+    try:
+        os.waitpid(between, 0)  # whoever adopts it may reap nothing
+    except ChildProcessError:
+        pass  # SIGCHLD is ignored here: nothing is left of it
     if not answer:
         _fail('cannot start nursery: it was ended before it listened', ENDED_AT_ONCE)
     if answer != b'ok':
