@@ -217,7 +217,7 @@ struct local_state {
   }
 
   /// Proof of absence: what was asked of it goes to a fresh nursery once, its kernels' ends will not be reported.
-  void forget(nursery& dead, std::string const& why) {
+  void forget(nursery& dead, std::string const& why, bool is_ours = true) {
     log::warn("nursery-gone", "nursery {} is gone: {}", dead.row.nursery.text, why);
     auto asked = std::move(dead.asked);
     auto const had_started = dead.now != nursery::phase::starting;
@@ -225,8 +225,7 @@ struct local_state {
     dead.link.close();
     options.record({storage::erase_nursery{id}});
     nurseries.remove_if([&](auto const& each) { return each.row.nursery == id; });
-    std::error_code ignored;
-    std::filesystem::remove_all(options.settings.home / "nursery" / id.text, ignored);
+    if (std::error_code ignored; is_ours) std::filesystem::remove_all(options.settings.home / "nursery" / id.text, ignored);
     for (auto& [kernel, request] : asked) {
       if (had_started && ++request.attempts < defaults::spawn_attempts)
         on_spawn(std::move(request));
@@ -286,8 +285,9 @@ struct local_state {
         from->link.record(skipped->seq);
       else if (auto* no = std::get_if<link::refused>(&event)) {
         log::error("nursery-refused", "nursery {} refused the attach: {} {}", id.text, no->reason, no->message);
-        if (no->reason == "wrong_token")
-          forget(*from, "another process answers in its place");
+        auto const is_ours = no->reason != "other_home";
+        if (no->reason == "wrong_token" || !is_ours)
+          forget(*from, is_ours ? "another process answers in its place" : "it belongs to another home", is_ours);
         else
           retry_later(*from);
       } else if (auto* problem = std::get_if<link::broken>(&event)) {

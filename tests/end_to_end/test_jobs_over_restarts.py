@@ -1,4 +1,4 @@
-"""Jobs go on while no daemon runs: their deadlines are of the wall clock, their ends are told to whoever listens, and a dead kernel's are ended."""
+"""Jobs go on while no daemon runs: deadlines are of the wall clock, ends are told to whoever listens, a dead kernel's jobs are ended."""
 
 import ast
 import shlex

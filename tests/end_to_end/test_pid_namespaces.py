@@ -1,4 +1,4 @@
-"""A daemon in another pid namespace than the one before, and numbers that innocent processes have taken: right, or not known, never wrong."""
+"""A daemon in another pid namespace than the one before, and numbers that innocent processes have taken: right or not known."""
 
 import signal
 import unittest
@@ -50,7 +50,8 @@ class OtherPidNamespaceTest(PidNamespaceCase):
         first = self.daemon.run("import os, time\nx = 41\njob = run('sleep', '600')")
         kernel = self.daemon.kernel_identities()[0]
         gate = self.daemon.directory / "gate"
-        client, _ = self.daemon.start_cell(f"print('on', flush=True)\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nx", "gated")
+        code = f"print('on', flush=True)\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nx"
+        client, _ = self.daemon.start_cell(code, "gated")
         client.wait_streamed("gated", "on")
         self.daemon.kill()
 
@@ -171,7 +172,8 @@ class ReusedNumbersTest(PidNamespaceCase):
         processes.end_all(reversed(ended))  # the nursery first: nobody writes down how the others ended
         for number in numbers:
             wait_until(lambda: self.namespace.pid_outside(number) is None, f"the number {number} to be free")
-        innocents = [processes.identify(self.namespace.pid_outside(self.namespace.start_as(number, ["sleep", "600"]))) for number in numbers]
+        taken = [self.namespace.start_as(number, ["sleep", "600"]) for number in numbers]
+        innocents = [processes.identify(self.namespace.pid_outside(number)) for number in taken]
         self.assertEqual(len(set(innocents)), 3)
 
         inside = self.serve_inside()

@@ -50,7 +50,8 @@ class KilledWhileRecoveringTest(DaemonCase):
         self.effects = self.daemon.directory / "effects"
         self.first = self.daemon.run("import os, time\nx = 41\njob = run('sleep', '600')")
         self.job = processes.identify(self.daemon.call("job.list")["items"][0]["pid"])
-        code = f"open({str(self.effects)!r}, 'a').write('ran ')\nprint('on', flush=True)\nwhile not os.path.exists({str(self.gate)!r}): time.sleep(0.01)\nx"
+        waiting = f"while not os.path.exists({str(self.gate)!r}): time.sleep(0.01)"
+        code = f"open({str(self.effects)!r}, 'a').write('ran ')\nprint('on', flush=True)\n{waiting}\nx"
         client, _ = self.daemon.start_cell(code, "gated")
         client.wait_streamed("gated", "on")
         self.daemon.start_cell(f"open({str(self.effects)!r}, 'a').write('queued ')\nx + 1", "queued")
