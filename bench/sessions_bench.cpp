@@ -1,5 +1,5 @@
-// Cells a second over few and many sessions, on kernels by script behind the run-to-completion contract: what the gateway itself costs, with
-// neither interpreters nor processes. bench_sessions [MOST SESSIONS]
+// Cells a second over few and many sessions, on kernels by script behind the run-to-completion contract: what the gateway itself costs,
+// with neither interpreters nor processes. bench_sessions [MOST SESSIONS]
 #include <atomic>
 #include <future>
 #include <memory>

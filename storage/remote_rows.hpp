@@ -1,6 +1,6 @@
 // The copies that `disk` keeps of what concerns kernels elsewhere: those live on when the system of this machine is booted anew, which
-// costs `boot`. While the system runs `boot` alone is read for links, outbox and jobs, and the copies follow it; a new `boot` is made of them.
-// Used by opening (restores) and stores. Refuses to know where an environment is: any but `local` is elsewhere.
+// costs `boot`. While the system runs `boot` alone is read for links, outbox and jobs, and the copies follow it; a new `boot` is made of
+// them. Used by opening (restores) and stores. Refuses to know where an environment is: any but `local` is elsewhere.
 #pragma once
 
 #include <map>

@@ -36,7 +36,8 @@ class kernel_roll {
     bool is_here = true;  // it is to run on this machine, and takes memory of it
   };
 
-  /// A kernel is counted as long as this is held: from its intended link to its proven end.
+  /// A kernel is counted as long as this is held: from its intended link to its proven end. Orphans are not: they would keep their session
+  /// from its fresh kernel.
   class place {
    public:
     place() = default;

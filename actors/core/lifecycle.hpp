@@ -14,7 +14,7 @@ enum class kernel_state : std::uint8_t {
   attaching,  ///< a process with a recorded identity; attach was said or will be
   attached,   ///< hello has come
   dropped,    ///< was attached, or could not be: unreachable, retried while its budget lasts, nothing is concluded from it
-  silent,     ///< it took the connection and runs, and says nothing (its interpreter is held): waited for without end
+  silent,     ///< it took the connection and runs, and says nothing (its interpreter is held): waited for, silence_most at most
   dying,      ///< proven absent; its nursery's report is awaited, then spool and journal are read
   given_up,   ///< its budget is spent; what spool and journal have so far is being read
   ended,      ///< its session knows; this actor ends

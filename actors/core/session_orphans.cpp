@@ -1,6 +1,6 @@
-// What was given up? A kernel that could not be reached for as long as its budget lasts stays where it is, as an orphan of its session, which
-// gets a fresh one. At the idle limit, or when the session is reset or closed, it is ended with its jobs, and only that is done to it: its
-// results come too late.
+// What was given up? A kernel that could not be reached for as long as its budget lasts stays where it is, as an orphan of its session,
+// which gets a fresh one. At the idle limit, or when the session is reset or closed, it is ended with its jobs, and only that is done to
+// it: its results come too late. Before that: what is told of a silent one.
 #include <algorithm>
 
 #include "actors/base/clock.hpp"

@@ -1,8 +1,9 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
 // slots (in which kernel?), accept (may a cell run?), capacity (is there room?), frames (what did its kernel say?), saving (where is its
 // namespace?), fork (another session with a copy), jobs (what became of what a cell started?), row (how is it listed?), requests (what is
-// asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset, close,
-// stop), wind_down (the gateway ends), answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
+// asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset,
+// close, stop), wind_down (the gateway ends), answers (who is told what?).
+// Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// In which order do sessions hear that the gateway ends? All at once; where their kernels are saved and ended, which takes processor and disk,
-// hibernations_at_once at a time. Used by the supervisor, which gives it time. Ends nothing itself.
+// In which order do sessions hear that the gateway ends? All at once; where their kernels are saved and ended, which takes processor and
+// disk, hibernations_at_once at a time. Used by the supervisor, which gives it time. Ends nothing itself.
 #pragma once
 
 #include <chrono>

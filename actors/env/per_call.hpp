@@ -1,7 +1,7 @@
 // A cell without a kernel: an interpreter that is started for it and ends with it (bin/kernel/per_call.py), here attended by a thread, in
-// an environment that is reached by commands by one command. Collaborators: whoever starts it, who hears per_call_ready or per_call_refused, then per_call_said any number of times, then
-// per_call_ended; messages carry the number that was given. Refuses to give it the source before go(): until then nothing of the cell
-// can have run. Records nothing.
+// an environment that is reached by commands by one command. Collaborators: whoever starts it, who hears per_call_ready or
+// per_call_refused, then per_call_said any number of times, then per_call_ended; messages carry the number that was given. Refuses to give
+// it the source before go(): until then nothing of the cell can have run. Records nothing.
 #pragma once
 
 #include <cstdint>

@@ -102,7 +102,7 @@ std::vector<event_description> const& described_events() {
         text("reason",
              "what ended it: `done` by itself, `deadline`, `interrupt`, an order to its kernel such as `reset` `close`, the cause "
              "of its "
-             "kernel's death, `start_failed`, `kernel_changed`, `records_gone`")}},
+             "kernel's death, `unreachable`, `start_failed`, `kernel_changed`, `records_gone`")}},
       {"fallback",
        "a cell runs without a kernel, in an interpreter of its own",
        {cell_field(), text("reason", "why no kernel was started, as its notice tells it")}},
