@@ -112,6 +112,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         return retry_later();
       case kernel_action::give_up:
         log::warn("kernel-given-up", "kernel {} is given up: {}", row.kernel.text, why_unreachable);
+        if (row.epoch == 0 && !had_hello) (void)reach->signal(SIGKILL);  // it never ran anything, and will not be looked for again
         link.close();
         reach->stop_watching();
         return read_remains_of(0);
@@ -346,7 +347,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     if (due(patience.give_up_at)) apply(kernel_event::budget_spent);
     auto const is_sought = now == kernel_state::dropped || now == kernel_state::silent;
     if (due(retry_at) && is_sought) link.is_open() ? on_no_hello() : connect();
-    if (due(patience.tell_silence_at)) {
+    if (now == kernel_state::silent && due(patience.tell_silence_at)) {
       patience.on_silence_told();
       log::warn("kernel-silent", "kernel {} runs and does not answer; it is waited for", row.kernel.text);
       self->send(session, kernel_silent{row.kernel});

@@ -77,7 +77,10 @@ storage::session_record session_state::row_after_failed_start(slot const& at) co
     *here = *known;
   else
     next.slots.erase(here);
-  if (next.slot == at.number) next.slot = before->slot;
+  // The one before may have been given up meanwhile, and have another number.
+  auto const is_last = [&](auto const& each) { return each.number == before->slot; };
+  auto const is_there = std::any_of(next.slots.begin(), next.slots.end(), is_last);
+  if (next.slot == at.number) next.slot = is_there ? before->slot : next.slots.back().number;
   return next;
 }
 
@@ -244,7 +247,8 @@ void session_state::on_dead(kernel_dead told) {
   }
   // What is told of it as living would be untrue now.
   auto const is_told = [&](auto const& each) {
-    return is_final || ((each.kind == "reattached" || each.kind == "restored") && names_kernel(each, told.kernel));
+    auto const is_of_living = each.kind == "reattached" || each.kind == "restored" || each.kind == "silent";
+    return is_final || (is_of_living && names_kernel(each, told.kernel));
   };
   std::vector<storage::notice_record> withdrawn;
   std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
@@ -308,7 +312,8 @@ void session_state::on_dead(kernel_dead told) {
   }
   answer_resets();
   for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
-  if (!orphans.empty() && (closing || ending_kernels || ordered)) end_orphans(told.kernel);
+  // Nor is one kept that never had a cell, as a saved namespace was to be restored first: at its grace it would save over that.
+  if (told.given_up && (closing || ending_kernels || ordered || at.saved.row)) end_orphans(told.kernel);
   go_on_without_kernel();
 }
 

@@ -118,6 +118,7 @@ void session_state::on_unreachable(kernel_unreachable const& told) {
   at->kernel->was_tried = true;
   publish("kernel_dropped", kernel_details(told.kernel, told.why));
   answer_fork();  // it is there, and looked for
+  if (ending_kernels) end_idle_kernels();
 }
 
 void session_state::on_said(kernel_said told) {

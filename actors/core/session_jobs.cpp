@@ -144,7 +144,7 @@ void session_state::settle_kept_jobs() {
   std::vector<storage::job_record> ended;
   storage::changes unit;
   for (auto job : jobs) {
-    if (holder(job.kernel) || is_alive(job)) continue;
+    if (holder(job.kernel) || is_out_of_reach(job) || is_alive(job)) continue;
     job.state = storage::job_state::lost;
     job.finished_at = now_ms();
     unit.push_back(storage::put_job{job});
@@ -154,8 +154,15 @@ void session_state::settle_kept_jobs() {
 }
 
 std::size_t session_state::live_jobs() const {
-  return static_cast<std::size_t>(
-      std::count_if(jobs.begin(), jobs.end(), [this](auto const& each) { return holder(each.kernel) || is_alive(each); }));
+  return static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), [this](auto const& each) {
+    return holder(each.kernel) || is_out_of_reach(each) || is_alive(each);
+  }));
+}
+
+/// An orphan elsewhere has it: no process of this machine tells of it.
+bool session_state::is_out_of_reach(storage::job_record const& job) const {
+  return std::any_of(orphans.begin(), orphans.end(),
+                     [&](auto const& each) { return each.row.kernel == job.kernel && each.row.environment != "local"; });
 }
 
 // ---- what is asked ----
@@ -209,7 +216,7 @@ void session_state::on_read_job_output(reply_to const& from, storage::job_record
 void session_state::on_job_group_ended(job_group_ended const& told) {
   auto const found = find_job(jobs, told.job);
   if (found == jobs.end()) return;
-  if (!told.is_gone || (!told.was_found && is_alive(*found))) {
+  if (!told.is_gone || (!told.was_found && (is_out_of_reach(*found) || is_alive(*found)))) {
     log::warn("job-not-ended", "job {} was not ended: {}", told.job.text,
               told.is_gone ? "none of its processes is known" : "it does not end");
     for (auto& each : job_waiters)

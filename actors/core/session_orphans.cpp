@@ -17,7 +17,11 @@ using std::chrono::steady_clock;
 
 void session_state::on_silent(kernel_silent const& told) {
   auto* const at = holder(told.kernel);
-  if (at == nullptr || at->kernel->row.epoch == 0) return;  // one that starts slowly has nothing to lose
+  if (at == nullptr) return;
+  at->kernel->was_tried = true;
+  answer_fork();  // it is there, and waited for
+  if (ending_kernels) return end_idle_kernels();
+  if (at->kernel->row.epoch == 0) return;  // one that starts slowly has nothing to lose
   auto const is_of_it = [&](auto const& each) { return each.kind == "silent" && names_kernel(each, told.kernel); };
   if (std::any_of(notices.begin(), notices.end(), is_of_it)) return;
   auto notice = make_notice(
@@ -159,6 +163,9 @@ void session_state::on_orphan_dead(kernel_dead const& told) {
   keep_jobs(fallen);
   for (auto const& to : ended.stop_waiters) answer_text(to, view_of(ended).to_json());
   shared->remove_kernel_files(ended.row);
+  if (!slots.contains(ended.row.slot))  // what it saved at its grace means nothing
+    for (auto const* ending : {"", ".part"})
+      self->send(shared->files, remove_tree{shared->path(state_path(own_row.number, ended.row.slot) + ending)});
   go_on_without_kernel();
 }
 

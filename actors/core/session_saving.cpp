@@ -69,11 +69,12 @@ void session_state::save_and_end(slot& at, saving_order order) {
 void session_state::not_saved(slot& at, saving_order const& order, error why, bool is_busy) {
   if (order.from) {
     auto const lives = at.has(order.kernel) && !at.kernel->ending;
-    return answer_error(*order.from,
-                        {why.code,
-                         "cannot save the namespace of kernel " + order.kernel.text + ": " + why.message +
-                             (lives ? "; nothing was ended, and with save false it is ended without" : "; it was ended meanwhile"),
-                         {}});
+    answer_error(*order.from,
+                 {why.code,
+                  "cannot save the namespace of kernel " + order.kernel.text + ": " + why.message +
+                      (lives ? "; nothing was ended, and with save false it is ended without" : "; it was ended meanwhile"),
+                  {}});
+    return ending_kernels ? end_idle_kernels() : void();
   }
   if (ending_kernels && at.kernel) {
     log::warn("not-saved", "kernel {} ends without its namespace saved: {}", order.kernel.text, why.message);
@@ -104,7 +105,7 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
       ending_kernels ? has_cells_out(at) : has_cells(at) || count_jobs(at) > 0;  // what waits runs in the next one
   if (is_disturbed || at.kernel->row.generation != generation)
     return not_saved(at, order, {error_code::busy, "a cell came meanwhile", {}}, true);
-  if (!order.even_in_part && !told->skipped.empty()) {
+  if (!order.even_in_part && !ending_kernels && !told->skipped.empty()) {
     at.kernel->partly_saveable_at = generation;
     log::info("hibernate-in-part", "kernel {} is kept: {} of its names cannot be saved", order.kernel.text,
               told->skipped.size() + told->more_skipped);
@@ -174,7 +175,8 @@ bool session_state::waits_for_saved(slot& at, kernel_dead& told, storage::unix_m
   }
   auto const& file = told.left.state;
   auto const& exit = told.left.exit;
-  if (!file || saved.row || closing || at.kernel->ending || !has_namespace(at) || file->written_at < last_ran) return false;
+  if (!file || told.given_up || saved.row || closing || at.kernel->ending || !has_namespace(at) || file->written_at < last_ran)
+    return false;
   // At the end of its grace it exits with 0; without its nursery nobody knows. After any other end the file is not its last word.
   if (exit && (exit->cause != "exit" || exit->exit_code.value_or(0) != 0)) return false;
   if (has_cells_out(at)) return false;

@@ -73,18 +73,20 @@ result<std::uint32_t> session_state::make_slot(storage::kernel_slot key) {
     own_row.slots.front() = std::move(key);
     return own_row.slots.front().number;
   }
+  auto const unused = own_row.slots.back().number + 1;  // by no slot that was ever there: orphans have numbers of earlier ones
   if (own_row.slots.size() >= defaults::slots_most) {
     auto const oldest = std::find_if(own_row.slots.begin(), own_row.slots.end(), is_unused);
     if (oldest == own_row.slots.end())
       return fail(error_code::at_capacity, "session " + own_row.key.session + " has kernels of " +
                                                std::to_string(own_row.slots.size()) +
                                                " keys (environment, python, tools); reset it, or use another session");
-    if (own_row.slot == oldest->number) own_row.slot = own_row.slots.back().number;
-    slots.erase(oldest->number);
+    auto const number = oldest->number;
+    slots.erase(number);
     own_row.slots.erase(oldest);
+    if (own_row.slot == number) own_row.slot = own_row.slots.back().number;
   }
   key.fresh_reason = difference(key, slot_in(own_row, own_row.slot));
-  key.number = own_row.slots.back().number + 1;
+  key.number = unused;
   slots.try_emplace(key.number).first->second.number = key.number;
   own_row.slots.push_back(std::move(key));
   return own_row.slots.back().number;

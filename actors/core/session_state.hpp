@@ -233,6 +233,7 @@ struct session_state final : session_face {
   std::vector<storage::job_record> jobs_after_death(kernel_id const& kernel, remains const& left) const;
   void settle_kept_jobs();
   std::size_t live_jobs() const;
+  bool is_out_of_reach(storage::job_record const& job) const;
   void on_job_call(job_call const& call);
   void on_stop_job(reply_to const& from, storage::job_record const& job);
   void on_read_job_output(reply_to const& from, storage::job_record const& job, read_job_output const& what);

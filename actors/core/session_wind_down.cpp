@@ -24,6 +24,7 @@ void session_state::on_wind_down(bool end_kernels) {
   }
   std::vector<std::vector<reply_to>*> all_waiting = {&reset_waiters, &close_waiters};
   for (auto& [number, at] : slots) all_waiting.push_back(&at.stop_waiters);
+  for (auto& each : orphans) all_waiting.push_back(&each.stop_waiters);
   for (auto* waiting : all_waiting)
     for (auto const& to : std::exchange(*waiting, {}))
       answer_error(to, {error_code::shutting_down, "the daemon is shutting down", {}});
@@ -56,6 +57,7 @@ void session_state::begin_to_end_kernels() {
 void session_state::end_idle_kernels() {
   for (auto& [number, at] : slots) {
     if (!at.kernel || at.kernel->ending || at.saved.now != saved_namespace::step::none) continue;
+    if (!at.kernel->was_tried && has_namespace(at)) continue;  // it may be about to answer
     if (at.is_attached() && has_cells_out(at)) continue;
     auto const is_saveable = at.is_attached() && has_namespace(at) && !at.saved.row && !at.kernel->has_not_saved;
     if (is_saveable)

@@ -227,7 +227,7 @@ struct local_state {
     nurseries.remove_if([&](auto const& each) { return each.row.nursery == id; });
     if (std::error_code ignored; is_ours) std::filesystem::remove_all(options.settings.home / "nursery" / id.text, ignored);
     for (auto& [kernel, request] : asked) {
-      if (had_started && ++request.attempts < defaults::spawn_attempts)
+      if (had_started && !quit_by && ++request.attempts < defaults::spawn_attempts)
         on_spawn(std::move(request));
       else
         refuse(request, why);

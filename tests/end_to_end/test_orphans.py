@@ -70,7 +70,8 @@ class KeptTest(UnreachableCase):
 
         self.assert_ok(self.daemon.run("survivor += 1\n(survivor, os.getpid())"), f"(42, {self.pid})")
 
-    def test_a_kernel_that_holds_its_interpreter_is_waited_for_and_told_once(self):
+    def holding_interpreter(self):
+        """What makes the kernel hold its interpreter for 5 s."""
         gate = self.daemon.directory / "gate"
         self.daemon.run(
             "import ctypes, threading, time\ndef hold():\n"
@@ -82,8 +83,24 @@ class KeptTest(UnreachableCase):
             gate.touch()
             wait_until(Path(f"{gate}.shut").exists, "a held interpreter")
 
+        return shut
+
+    def test_what_was_told_of_a_silent_kernel_is_withdrawn_when_it_dies(self):
+        self.restart_unreachable(self.holding_interpreter())
+        wait_until(lambda: self.daemon.call("notice.list")["items"], "its notice")
+        processes.end_all([self.process])
+
+        after = self.daemon.run("1")
+
+        self.assertIn("restarted", self.notice_kinds(after))
+        self.assertNotIn("silent", self.notice_kinds(after))
+
+    def test_a_kernel_that_holds_its_interpreter_is_waited_for_and_told_once(self):
+        shut = self.holding_interpreter()
+
         # Its budget of 0.5 s would be spent ten times.
         self.restart_unreachable(shut, **self.short)
+        wait_until(lambda: self.states() == {self.kernel: "unreachable"}, "a kernel that does not answer", 4)
 
         after = self.daemon.run("survivor += 1\n(survivor, os.getpid())", cell="after")
 
@@ -247,6 +264,9 @@ class CellsTest(UnreachableCase):
         self.daemon.start()
 
         self.assert_ok(self.daemon.run("survivor"), "'fresh'")
+        wait_until(lambda: f"orphan {self.kernel}: ended" in self.daemon.log(), "the orphan's end", 20)
+        state = self.daemon.home / "state"
+        wait_until(lambda: list(state.iterdir()) == [], "the removal of what either saved")
 
 
 class CrashTest(UnreachableCase):

@@ -3,6 +3,7 @@
 import os
 import signal
 import unittest
+from pathlib import Path
 
 from holdfast_test import processes
 from holdfast_test.cases import DaemonCase
@@ -41,6 +42,24 @@ class StopWithKernelsTest(DaemonCase):
 
         for session in sessions:
             self.assert_ok(self.daemon.run("mine", session=session), repr(session))
+
+    def test_a_kernel_that_is_not_attached_yet_is_waited_for_and_saved(self):
+        gate = self.daemon.directory / "gate"
+        self.daemon.run(
+            "import ctypes, os, threading, time\nx = 41\ndef hold():\n"
+            f"    while not os.path.exists({str(gate)!r}):\n        time.sleep(0.01)\n"
+            f"    open({str(gate) + '.shut'!r}, 'w').close(); ctypes.PyDLL(None).usleep(900000)\n"
+            "threading.Thread(target=hold, daemon=True).start()"
+        )
+        self.daemon.kill()
+        gate.touch()
+        wait_until(Path(f"{gate}.shut").exists, "a held interpreter")
+        self.daemon.start()
+
+        self.stop()
+        self.daemon.start()
+
+        self.assert_ok(self.daemon.run("x"), "41")
 
     def test_a_running_cell_is_interrupted_and_what_it_had_made_is_saved(self):
         client, pending = self.daemon.start_cell("x = 1\nprint('on', flush=True)\nimport time\ntime.sleep(600)", "long")
