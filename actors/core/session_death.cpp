@@ -34,6 +34,20 @@ storage::unix_ms last_end_in(std::vector<said> const& frames) {
   return last;
 }
 
+/// It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
+kernel_start_failed failed_start(kernel_dead const& told) {
+  auto const death = death_of(told.left, {});
+  auto text = "kernel " + told.kernel.text +
+              (told.given_up ? " could not be reached: " + *told.given_up : " died while it started: " + death_in_words(death));
+  if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
+  return {told.kernel, {error_code::start_failed, std::move(text), {}}, true};
+}
+
+/// That would be untrue when the kernel is gone.
+bool tells_of_living(storage::notice_record const& notice) {
+  return notice.kind == "reattached" || notice.kind == "restored" || notice.kind == "silent";
+}
+
 }  // namespace
 
 storage::notice_record session_state::make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
@@ -152,7 +166,7 @@ storage::cell_record session_state::settled(slot const& at, live_cell& cell, ker
   evidence known;
   known.sent = cell.row.generation > 0;
   known.started = cell.row.status == storage::cell_status::running;
-  known.spool_readable = told.left.spool_readable;
+  known.spool_readable = told.left.spool_readable && !told.given_up;  // what one that was given up has not said it may still do
   known.requeues = cell.row.requeues;
   auto row = cell.row;
   // The time of one that has not started has not begun to run: its kernel was silent before.
@@ -194,20 +208,35 @@ void session_state::on_dead(kernel_dead told) {
   auto* const found = holder(told.kernel);
   if (found == nullptr) return on_orphan_dead(told);
   auto& at = *found;
-  if (at.kernel->row.epoch == 0 && at.kernel->row.generation == 0 && !at.kernel->ending && !closing) {
-    // It never said hello and was given no cell: nothing ran in it, and nothing is lost with it.
-    auto const death = death_of(told.left, at.kernel->ending);
-    std::string text =
-        "kernel " + told.kernel.text +
-        (told.given_up ? " could not be reached: " + *told.given_up : " died while it started: " + death_in_words(death));
-    if (!death.log_tail.empty()) text += "; its last words: " + death.log_tail;
-    return on_start_failed({told.kernel, {error_code::start_failed, std::move(text), {}}, true});
-  }
+  if (at.kernel->row.epoch == 0 && at.kernel->row.generation == 0 && !at.kernel->ending && !closing)
+    return on_start_failed(failed_start(told));
   auto const last_seen = view_of(at);
   at.kernel->attached = false;
   refuse_asked(told.kernel);
-  // First what it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
-  auto const& journal = told.left.journal;
+  auto const last_ran = take_last_words(at, told.left);
+  if (!last_ran) return stall(at, std::move(told));
+  if (waits_for_saved(at, told, *last_ran)) return;
+  if (auto* front = most_likely(at); front && told.left.exit)
+    for (auto const& rest : std::exchange(told.left.exit->rest, {}))
+      on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
+                rest.text);
+
+  auto const ordered = at.kernel->ending;
+  auto loss = loss_of(at, told);
+  auto const is_refused = told.given_up && failpoint(failpoint_id::core_before_orphan_recorded);
+  if (is_refused || !shared->commit(loss.unit)) return stall(at, std::move(told));
+  if (told.given_up) (void)failpoint(failpoint_id::core_after_orphan_recorded);
+  take_loss(at, told, std::move(loss));
+  answer_resets();
+  for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
+  // Nor is one kept that never had a cell, as a saved namespace was to be restored first: at its grace it would save over that.
+  if (told.given_up && (closing || ending_kernels || ordered || at.saved.row)) end_orphans(told.kernel);
+  go_on_without_kernel();
+}
+
+/// What it said and printed, as if it had just arrived. Frames that came and could not be recorded are in the spool as well.
+std::optional<storage::unix_ms> session_state::take_last_words(slot& at, remains& left) {
+  auto const& journal = left.journal;
   for (auto const& each : journal.records) {
     auto* cell = find(each.cell);
     if (cell == nullptr)
@@ -217,92 +246,107 @@ void session_state::on_dead(kernel_dead told) {
   }
   if (auto* cell = journal.records.empty() ? nullptr : find(journal.records.back().cell); cell && is_out(*cell, at))
     cell->output.count_at_least(journal.out_bytes, journal.err_bytes);
-  if (auto* waiting = std::get_if<kernel_said>(&at.stalled); waiting && !told.left.spool_readable)
-    told.left.frames = std::move(waiting->frames);
+  if (auto* waiting = std::get_if<kernel_said>(&at.stalled); waiting && !left.spool_readable)
+    left.frames = std::move(waiting->frames);
   at.stalled = {};
-  auto const last = std::max(at.kernel->row.idle_since, last_end_in(told.left.frames));
-  if (!take(at, told.left.frames)) return stall(at, std::move(told));
-  told.left.frames.clear();
-  if (told.given_up) told.left.spool_readable = false;  // what it has not said it may still do
-  if (waits_for_saved(at, told, last)) return;
-  auto* front = most_likely(at);
-  if (front && told.left.exit)
-    for (auto const& rest : std::exchange(told.left.exit->rest, {}))
-      on_output(*front, rest.stream == "stderr" ? link::output_stream::err : link::output_stream::out, front->output.end(),
-                rest.text);
+  auto const last = std::max(at.kernel->row.idle_since, last_end_in(left.frames));
+  if (!take(at, left.frames)) return std::nullopt;
+  left.frames.clear();
+  return last;
+}
 
-  storage::changes unit{told.given_up ? storage::change(storage::put_link{orphaned(at.kernel->row)})
-                                      : storage::erase_link{told.kernel}};
-  std::vector<storage::cell_record> ended;
-  std::vector<std::string> lost;
-  auto is_final = false;
+kernel_loss session_state::loss_of(slot const& at, kernel_dead const& told) {
+  kernel_loss loss;
+  auto const& link = at.kernel->row;
+  if (told.given_up) {
+    loss.orphan = link;
+    loss.orphan->state = storage::link_state::orphan;
+    loss.orphan->idle_since = now_ms();
+    loss.unit.push_back(storage::put_link{*loss.orphan});
+  } else {
+    loss.unit.push_back(storage::erase_link{told.kernel});
+  }
+  auto has_result = false;
   for (auto& cell : cells) {
     if (!is_out(cell, at)) continue;
     // Notices ride on the first result only.
-    ended.push_back(settled(at, cell, told, is_final ? std::vector<storage::notice_record>{} : notices));
-    auto const& row = ended.back();
-    unit.push_back(storage::put_cell{row});
-    if (row.status == storage::cell_status::lost) lost.push_back(row.cell.text);
-    is_final = is_final || storage::is_final(row.status);
+    loss.cells.push_back(settled(at, cell, told, has_result ? std::vector<storage::notice_record>{} : notices));
+    auto const& row = loss.cells.back();
+    loss.unit.push_back(storage::put_cell{row});
+    if (row.status == storage::cell_status::lost) loss.lost.push_back(row.cell.text);
+    has_result = has_result || storage::is_final(row.status);
   }
-  // What is told of it as living would be untrue now.
-  auto const is_told = [&](auto const& each) {
-    auto const is_of_living = each.kind == "reattached" || each.kind == "restored" || each.kind == "silent";
-    return is_final || (is_of_living && names_kernel(each, told.kernel));
-  };
-  std::vector<storage::notice_record> withdrawn;
-  std::copy_if(notices.begin(), notices.end(), std::back_inserter(withdrawn), is_told);
-  for (auto const& each : withdrawn) unit.push_back(storage::erase_notice{each.session, each.notice});
-  auto const fallen = told.given_up ? std::vector<storage::job_record>{} : jobs_after_death(told.kernel, told.left);
-  for (auto const& job : fallen) unit.push_back(storage::put_job{job});
-  auto const death = death_of(told.left, at.kernel->ending);
-  auto const ordered = at.kernel->ending;
-  auto next = own_row;
-  // With one that was never used nothing is lost: the next is what it would have been.
-  if (ordered == end_reason::reset)
-    slot_in(next, at.number).fresh_reason = to_string(*ordered);
-  else
-    slot_in(next, at.number).fresh_reason = at.kernel->row.generation == 0 ? at.kernel->row.reason : "died";
-  ++next.restarts;
-  auto const new_number = told.given_up ? renumbered(next, at, unit) : at.number;
-  unit.push_back(storage::put_session{next});
-  std::optional<storage::notice_record> notice;
-  auto const is_saved = at.saved.row && at.saved.row->kernel == told.kernel;  // nothing is lost then
-  // One that was ended at a cell's deadline is told with the result of that cell, unless it had not started there.
-  auto const is_untold = !ordered || (*ordered == end_reason::deadline && (!is_final || told.given_up));
-  if (told.given_up) {
-    if (is_untold && !closing) notice = given_up_notice(at, *told.given_up, lost);
-  } else if (is_untold && !closing && !is_saved) {
-    std::string text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place";
-    for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
-    if (!fallen.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(fallen);
-    if (auto const why = why_not_saved(death.log_tail)) text += "; its namespace was not saved: " + *why;
-    notice = make_notice("restarted", std::move(text), lost, fallen);
-  }
-  if (notice) unit.push_back(storage::put_notice{*notice});
-  auto const is_refused = told.given_up && failpoint(failpoint_id::core_before_orphan_recorded);
-  if (is_refused || !shared->commit(unit)) return stall(at, std::move(told));
-  if (told.given_up) (void)failpoint(failpoint_id::core_after_orphan_recorded);
+  for (auto const& each : notices)
+    if (has_result || (tells_of_living(each) && names_kernel(each, told.kernel))) {
+      loss.withdrawn.push_back(each.notice);
+      loss.unit.push_back(storage::erase_notice{each.session, each.notice});
+    }
+  if (!told.given_up) loss.jobs = jobs_after_death(told.kernel, told.left);
+  for (auto const& job : loss.jobs) loss.unit.push_back(storage::put_job{job});
+  loss.row = own_row;
+  auto& fresh_reason = slot_in(loss.row, at.number).fresh_reason;
+  if (at.kernel->ending == end_reason::reset)
+    fresh_reason = "reset";
+  else  // with one that was never used nothing is lost: the next is what it would have been
+    fresh_reason = link.generation == 0 ? link.reason : "died";
+  ++loss.row.restarts;
+  loss.number = told.given_up ? renumbered(loss.row, at, loss.unit) : at.number;
+  loss.unit.push_back(storage::put_session{loss.row});
+  loss.notice = notice_of_loss(at, told, loss);
+  if (loss.notice) loss.unit.push_back(storage::put_notice{*loss.notice});
+  return loss;
+}
 
-  own_row = std::move(next);
-  shared->move_later(own_row.number);
-  std::erase_if(notices, is_told);
-  for (auto const& each : withdrawn) shared->forget_later(each.session, each.notice);
-  keep_jobs(fallen);
-  if (notice) add_notice(std::move(*notice));
-  auto const why_ended = ordered ? std::string(to_string(*ordered)) : told.given_up ? "unreachable" : death.cause;
+std::optional<storage::notice_record> session_state::notice_of_loss(slot const& at, kernel_dead const& told,
+                                                                    kernel_loss const& loss) const {
+  auto const& ordered = at.kernel->ending;
+  auto const has_result =
+      std::any_of(loss.cells.begin(), loss.cells.end(), [](auto const& each) { return storage::is_final(each.status); });
+  // One that was ended at a cell's deadline is told with the result of that cell, unless it had not started there.
+  auto const is_untold = !ordered || (*ordered == end_reason::deadline && (!has_result || told.given_up));
+  if (!is_untold || closing) return std::nullopt;
+  std::string lost;
+  for (auto const& cell : loss.lost) lost += (lost.empty() ? "; lost: cell " : ", cell ") + cell;
   if (told.given_up) {
-    take_number(at, new_number);
-    keep_orphan(orphaned(at.kernel->row), *told.given_up);
+    auto const left = jobs_of(at);
+    auto text = "the previous python kernel could not be reached (" + *told.given_up +
+                ") and was given up; a fresh one takes its place" + lost;
+    if (!left.empty()) text += "; left in it until it is ended: " + named(left);
+    return make_notice("unreachable", std::move(text), loss.lost, left);
+  }
+  if (at.saved.row && at.saved.row->kernel == told.kernel) return std::nullopt;  // nothing is lost
+  auto const death = death_of(told.left, ordered);
+  auto text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place" + lost;
+  if (!loss.jobs.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(loss.jobs);
+  if (auto const why = why_not_saved(death.log_tail)) text += "; its namespace was not saved: " + *why;
+  return make_notice("restarted", std::move(text), loss.lost, loss.jobs);
+}
+
+/// It is recorded: the session has it so, without that kernel.
+void session_state::take_loss(slot& at, kernel_dead const& told, kernel_loss loss) {
+  auto const death = death_of(told.left, at.kernel->ending);
+  auto why = told.given_up ? std::string("unreachable") : death.cause;
+  if (at.kernel->ending) why = to_string(*at.kernel->ending);
+  own_row = std::move(loss.row);
+  shared->move_later(own_row.number);
+  forget_notices(loss.withdrawn);
+  for (auto const& each : loss.withdrawn) shared->forget_later(own_row.number, each);
+  keep_jobs(loss.jobs);
+  if (loss.notice) add_notice(std::move(*loss.notice));
+  if (loss.orphan) {
+    take_number(at, loss.number);
+    log::warn("kernel-orphaned", "kernel {} of session {} is an orphan: {}", told.kernel.text, own_row.number, *told.given_up);
+    publish("kernel_orphaned", kernel_details(told.kernel, *told.given_up));
+    adopt_orphan(std::move(*loss.orphan));
   } else {
     log::info("kernel-ended", "kernel {} {}", told.kernel.text, death_in_words(death));
-    publish("kernel_ended", kernel_details(told.kernel, why_ended));
+    publish("kernel_ended", kernel_details(told.kernel, why));
     shared->remove_kernel_files(at.kernel->row);
   }
   at.kernel.reset();
-  for (auto& row : ended) {
+  for (auto& row : loss.cells) {
     if (storage::is_final(row.status)) {
-      finish(std::move(row), why_ended);
+      finish(std::move(row), why);
     } else if (auto* cell = find(row.number)) {
       cell->row = std::move(row);
       cell->sent = false;
@@ -310,11 +354,6 @@ void session_state::on_dead(kernel_dead told) {
       cell->overdue.reset();
     }
   }
-  answer_resets();
-  for (auto const& to : std::exchange(at.stop_waiters, {})) answer_text(to, last_seen.to_json());
-  // Nor is one kept that never had a cell, as a saved namespace was to be restored first: at its grace it would save over that.
-  if (told.given_up && (closing || ending_kernels || ordered || at.saved.row)) end_orphans(told.kernel);
-  go_on_without_kernel();
 }
 
 void session_state::go_on_without_kernel() {

@@ -124,6 +124,10 @@ std::vector<storage::job_record> session_state::jobs_of(kernel_id const& kernel)
   return found;
 }
 
+std::vector<storage::job_record> session_state::jobs_of(slot const& at) const {
+  return at.kernel ? jobs_of(at.kernel->row.kernel) : std::vector<storage::job_record>{};
+}
+
 /// Those that ended with the kernel, as they are to be recorded.
 std::vector<storage::job_record> session_state::jobs_after_death(kernel_id const& kernel, remains const& left) const {
   auto ended = left.ended;

@@ -7,7 +7,6 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/base/identity.hpp"
 #include "actors/core/event_details.hpp"
-#include "actors/core/job_view.hpp"
 #include "actors/core/kernel.hpp"
 #include "actors/core/session_state.hpp"
 
@@ -30,21 +29,6 @@ void session_state::on_silent(kernel_silent const& told) {
       {});
   name_kernel(notice, told.kernel);
   if (shared->commit({storage::put_notice{notice}})) add_notice(std::move(notice));
-}
-
-storage::link_record session_state::orphaned(storage::link_record link) const {
-  link.state = storage::link_state::orphan;
-  link.idle_since = now_ms();
-  return link;
-}
-
-storage::notice_record session_state::given_up_notice(slot const& at, std::string const& why,
-                                                      std::vector<std::string> const& lost) const {
-  auto const left = jobs_of(at);
-  auto text = "the previous python kernel could not be reached (" + why + ") and was given up; a fresh one takes its place";
-  for (auto const& cell : lost) text += (cell == lost.front() ? "; lost: cell " : ", cell ") + cell;
-  if (!left.empty()) text += "; left in it until it is ended: " + named(left);
-  return make_notice("unreachable", std::move(text), lost, left);
 }
 
 std::uint32_t session_state::renumbered(storage::session_record& row, slot const& at, storage::changes& unit) const {
@@ -70,12 +54,6 @@ void session_state::take_number(slot& at, std::uint32_t number) {
   auto node = slots.extract(at.number);
   node.key() = at.number = number;
   slots.insert(std::move(node));
-}
-
-void session_state::keep_orphan(storage::link_record link, std::string const& why) {
-  log::warn("kernel-orphaned", "kernel {} of session {} is an orphan: {}", link.kernel.text, own_row.number, why);
-  publish("kernel_orphaned", kernel_details(link.kernel, why));
-  adopt_orphan(std::move(link));
 }
 
 void session_state::adopt_orphan(storage::link_record link) {

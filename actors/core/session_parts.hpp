@@ -166,6 +166,19 @@ struct orphan {
   std::vector<reply_to> stop_waiters = {};
 };
 
+/// What the end of a kernel changes, or its being given up: recorded as one transaction, then the session has it so.
+struct kernel_loss {
+  storage::changes unit;
+  storage::session_record row;                   // of the session
+  std::uint32_t number = 0;                      // of its slot from now on
+  std::vector<storage::cell_record> cells;       // that it had: final now, or queued again
+  std::vector<std::string> lost;                 // of those, by id
+  std::vector<storage::job_record> jobs;         // that ended with it
+  std::vector<notice_id> withdrawn;              // they ride on the first of the results, or are untrue now
+  std::optional<storage::notice_record> notice;  // that tells of it
+  std::optional<storage::link_record> orphan;    // what is kept of one that was given up; none: its link is erased
+};
+
 /// The row of a slot, which is there.
 storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number);
 storage::kernel_slot const& slot_in(storage::session_record const& row, std::uint32_t number);

@@ -1,9 +1,8 @@
 // The state of one session and all it does with it. Internal to the session_*.cpp files, each of which answers one question:
 // slots (in which kernel?), accept (may a cell run?), capacity (is there room?), frames (what did its kernel say?), saving (where is its
 // namespace?), fork (another session with a copy), jobs (what became of what a cell started?), row (how is it listed?), requests (what is
-// asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset,
-// close, stop), wind_down (the gateway ends), answers (who is told what?).
-// Everything is recorded first, then told. Runs on the multiplexer thread.
+// asked beside cells?), death (what is lost?), orphans (what was given up?), per_call (what runs without a kernel?), ending (reset, close,
+// stop), wind_down, answers (who is told what?). Everything is recorded first, then told. Runs on the multiplexer thread.
 #pragma once
 
 #include <algorithm>
@@ -227,9 +226,7 @@ struct session_state final : session_face {
   /// Recorded: from now on the session has these jobs so, and whoever waits for one hears of it.
   void keep_jobs(std::vector<storage::job_record> const& changed);
   std::vector<storage::job_record> jobs_of(kernel_id const& kernel) const;
-  std::vector<storage::job_record> jobs_of(slot const& at) const {
-    return at.kernel ? jobs_of(at.kernel->row.kernel) : std::vector<storage::job_record>{};
-  }
+  std::vector<storage::job_record> jobs_of(slot const& at) const;
   std::vector<storage::job_record> jobs_after_death(kernel_id const& kernel, remains const& left) const;
   void settle_kept_jobs();
   std::size_t live_jobs() const;
@@ -250,27 +247,29 @@ struct session_state final : session_face {
   storage::cell_record settled(slot const& at, live_cell& cell, kernel_dead const& told,
                                std::vector<storage::notice_record> const& riding) const;
   void stall(slot& at, news told);
+  /// The end of the last cell that it tells of, 0 for none; none: the store does not take what it said.
+  std::optional<storage::unix_ms> take_last_words(slot& at, remains& left);
+  kernel_loss loss_of(slot const& at, kernel_dead const& told);
+  std::optional<storage::notice_record> notice_of_loss(slot const& at, kernel_dead const& told, kernel_loss const& loss) const;
+  void take_loss(slot& at, kernel_dead const& told, kernel_loss loss);
   /// One kernel less: whatever waited for that.
   void go_on_without_kernel();
+  /// Recorded already: rides on the next result.
+  void add_notice(storage::notice_record notice);
+  storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
+                                     std::vector<storage::job_record> const& of_jobs = {}) const;
 
   // session_orphans.cpp
   void on_silent(kernel_silent const& told);
-  storage::link_record orphaned(storage::link_record link) const;
-  storage::notice_record given_up_notice(slot const& at, std::string const& why, std::vector<std::string> const& lost) const;
   /// The slot gets a new number in that row, and waiting cells go with it: at its grace an orphan may save itself under the old one.
   std::uint32_t renumbered(storage::session_record& row, slot const& at, storage::changes& unit) const;
   void take_number(slot& at, std::uint32_t number);
-  void keep_orphan(storage::link_record link, std::string const& why);
   void adopt_orphan(storage::link_record link);
   kernel_view view_of(orphan const& of) const;
   /// That one, or all, without waiting for the idle limit.
   void end_orphans(std::optional<kernel_id> const& only = {});
   void look_at_orphans(steady_time now);
   void on_orphan_dead(kernel_dead const& told);
-  /// Recorded already: rides on the next result.
-  void add_notice(storage::notice_record notice);
-  storage::notice_record make_notice(std::string kind, std::string text, std::vector<std::string> const& lost,
-                                     std::vector<storage::job_record> const& of_jobs = {}) const;
 
   // session_per_call.cpp
   /// The first of the arrivals, for which there is no kernel; false when it must wait for something.
