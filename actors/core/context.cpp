@@ -30,28 +30,22 @@ void context::on_refused(storage::failure const& why) {
   if (supervisor) caf::anon_send(supervisor, end_gateway{from_storage(why)});
 }
 
-void context::move_later(session_number session, cell_number cell) {
+storage::unmoved_rows& context::moving() {
   if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
-  to_disk.cells.insert({session, cell});
+  return to_disk;
 }
 
-void context::move_later(session_number session) {
-  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
-  to_disk.sessions.insert(session);
-}
-
-void context::forget_later(session_number session, notice_id const& told) {
-  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
-  to_disk.told.insert({session, told});
-}
-
+void context::move_later(session_number session, cell_number cell) { moving().cells.insert({session, cell}); }
+void context::move_later(session_number session) { moving().sessions.insert(session); }
+void context::forget_later(session_number session, notice_id const& told) { moving().told.insert({session, told}); }
 void context::move_later(storage::unmoved_rows const& rows) {
-  if (rows.empty()) return;
-  if (to_disk.empty()) caf::anon_send(supervisor, move_soon{});
-  to_disk.add(rows);
+  if (!rows.empty()) moving().add(rows);
 }
 
-void context::move_now() { caf::anon_send(supervisor, core::move_now{}); }
+void context::once_on_disk(std::function<void()> step, std::function<void(storage::failure const&)> refused) {
+  barrier.then(std::move(step), std::move(refused));
+  if (barrier.is_behind()) caf::anon_send(supervisor, move_now{});
+}
 
 /// Sent once, however much changes until it is looked at.
 void context::look_at_kernels() {

@@ -2,6 +2,7 @@
 // (the disk store has the stores too, for commit_disk alone, and tells the metrics). Holds no decisions.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -76,14 +77,15 @@ struct context {
   void move_later(session_number session);
   void forget_later(session_number session, notice_id const& told);
   void move_later(storage::unmoved_rows const& rows);  // of kernels elsewhere
+  /// Now, or as soon as `disk` has all that is recorded now of kernels elsewhere.
+  void once_on_disk(std::function<void()> step, std::function<void(storage::failure const&)> refused = {});
   /// To the actor of an environment that is there: at once to `local`; to another one when `disk` has all that is recorded now of kernels
   /// elsewhere, so that none is told more than a power loss leaves known here.
   template <class Request>
   void send_to_environment(std::string const& name, Request what) {
     auto const to = environment_of(name);
     if (name == "local") return caf::anon_send(to, std::move(what));
-    barrier.then([to, what = std::move(what)] { caf::anon_send(to, what); });
-    if (barrier.is_behind()) move_now();
+    once_on_disk([to, what = std::move(what)] { caf::anon_send(to, what); });
   }
 
   /// Of cells that run here without a kernel.
@@ -103,9 +105,12 @@ struct context {
   std::string path(std::string const& relative) const { return (settings.home / relative).string(); }
   /// One transaction in `boot`; the error is what a request is answered with.
   result<void> commit(storage::changes const& unit);
-  void move_now();
   /// What a store answered: after `failed` nothing is known of what is on the disk, and the gateway ends. Nothing happens for others.
   void on_refused(storage::failure const& why);
+
+ private:
+  /// For what is added to it: the supervisor hears of the first.
+  storage::unmoved_rows& moving();
 };
 
 /// The file of the saved namespace of a session's slot, relative to the home.

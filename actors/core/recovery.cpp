@@ -94,12 +94,10 @@ void recover(caf::actor_system& system, shared_context const& shared, recovery_p
     }
     // Closed while its kernel was being ended: nothing may use that kernel any more.
     for (auto const& link : links) {
-      if (auto const there = link.environment == "local" ? caf::actor{} : shared->environment_of(link.environment))
-        caf::anon_send(there, env::remove_kernel{link.kernel, link.process});
-      else if (auto pidfd = open_pidfd(link.process))
-        ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
+      if (link.environment == "local")
+        if (auto const pidfd = open_pidfd(link.process)) ::syscall(SYS_pidfd_send_signal, pidfd->get(), SIGKILL, nullptr, 0);
       (void)shared->commit({storage::erase_link{link.kernel}});
-      caf::anon_send(shared->files, remove_tree{shared->path(link.directory)});
+      shared->remove_kernel_files(link);
     }
   }
   log::info("recovery-started", "{} sessions with kernels or open cells", plan.sessions.size());

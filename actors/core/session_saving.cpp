@@ -135,8 +135,7 @@ void session_state::record_saved(slot& at, storage::saved_record row) {
   auto const refused = [to = wanted.asker, tag = wanted.tag](storage::failure const& why) {
     caf::anon_send(to, disk_committed{tag, why});
   };
-  shared->barrier.then([to = shared->disk, wanted = std::move(wanted)] { caf::anon_send(to, wanted); }, refused);
-  if (shared->barrier.is_behind()) shared->move_now();
+  shared->once_on_disk([to = shared->disk, wanted = std::move(wanted)] { caf::anon_send(to, wanted); }, refused);
 }
 
 void session_state::on_saved_recorded(slot& at, std::optional<storage::failure> const& problem) {

@@ -232,13 +232,7 @@ struct local_state {
       else
         refuse(request, why);
     }
-    auto waits = std::exchange(exit_waits, {});
-    for (auto& wait : waits) {
-      if (wait.asked.nursery == id)
-        self->send(wait.asked.asker, exit_known{});
-      else
-        exit_waits.push_back(std::move(wait));
-    }
+    tell_exit(exit_known{}, [&](auto const& each) { return each.asked.nursery == id; });
     if (quit_by) wake.at(self, steady_clock::now());  // a broker that quits outside of a message of its own stays
   }
 
@@ -262,13 +256,7 @@ struct local_state {
     } else if (auto* failed = std::get_if<link::spawn_failed>(&*said)) {
       finish(from, failed->kernel, failed->message);
     } else if (auto* exited = std::get_if<link::exited>(&*said)) {
-      auto waits = std::exchange(exit_waits, {});
-      for (auto& wait : waits) {
-        if (wait.asked.kernel == exited->kernel)
-          self->send(wait.asked.asker, exit_known{*exited});
-        else
-          exit_waits.push_back(std::move(wait));
-      }
+      tell_exit(exit_known{*exited}, [&](auto const& each) { return each.asked.kernel == exited->kernel; });
     }
   }
 
@@ -298,6 +286,16 @@ struct local_state {
       if (from == nullptr) return;
     }
     if (from->link.ack_due()) from->link.write_ack();
+  }
+
+  // ---- how a kernel ended ----
+
+  /// To those who wait for one that is meant; they wait no more.
+  template <class Which>
+  void tell_exit(exit_known const& known, Which is_meant) {
+    for (auto const& each : exit_waits)
+      if (is_meant(each)) self->send(each.asked.asker, known);
+    std::erase_if(exit_waits, is_meant);
   }
 
   void on_await_exit(await_exit request) {
@@ -332,15 +330,8 @@ struct local_state {
     }
     for (auto const& id : due)
       if (auto* retried = find(id)) connect(*retried);
-    auto waits = std::exchange(exit_waits, {});
-    for (auto& wait : waits) {
-      if (wait.until <= now) {
-        self->send(wait.asked.asker, exit_known{});
-      } else {
-        wake.at(self, wait.until);
-        exit_waits.push_back(std::move(wait));
-      }
-    }
+    tell_exit(exit_known{}, [&](auto const& each) { return each.until <= now; });
+    for (auto const& each : exit_waits) wake.at(self, each.until);
   }
 
   /// They end as soon as they have no child; one that does not is killed.
