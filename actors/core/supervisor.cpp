@@ -17,6 +17,7 @@
 #include "actors/core/mover.hpp"
 #include "actors/core/owner_closing.hpp"
 #include "actors/core/session.hpp"
+#include "actors/core/session_list.hpp"
 #include "actors/core/status.hpp"
 #include "actors/core/wind_down_waves.hpp"
 #include "actors/env/messages.hpp"
@@ -95,57 +96,6 @@ struct supervisor_state {
     }
     auto actor = spawn_session(self->system(), shared, std::move(seed));
     self->send(actor, std::move(call));
-  }
-
-  void on_list(reply_to const& from, list_sessions const& what) {
-    session_number before = 0;
-    if (!read_position(what.after, before)) return answer_error(from, not_a_next(what.after));
-    if (what.state && *what.state != "new" && *what.state != "hibernated") return list_loaded(from, what, before);
-    std::vector<std::string> items;
-    for (std::size_t looked = 0; items.size() < what.limit && looked < defaults::list_looks_most;) {
-      auto page = shared->stores->sessions(what.owner.value_or(""), std::nullopt, before, defaults::list_limit_most);
-      if (!page) return answer_error(from, from_storage(page.error()));
-      for (auto const& record : *page) {
-        before = record.number;
-        ++looked;
-        if (!matches(what.child, record.key.child)) continue;
-        auto loaded = shared->sessions.find(record.key);
-        auto const* face = loaded == shared->sessions.end() ? nullptr : loaded->second.face;
-        auto const bytes = face ? 0 : saved_bytes(record.number);
-        if (!matches(what.state, face ? face->state() : stored_state(bytes))) continue;
-        items.push_back(face ? face->row() : stored_row(record, bytes));
-        if (items.size() == what.limit) break;
-      }
-      if (items.size() < what.limit && page->size() < defaults::list_limit_most) return answer_text(from, list_json(items, ""));
-    }
-    answer_text(from, list_json(items, before > 1 ? std::to_string(before) : ""));
-  }
-
-  /// Those in a state that only loaded ones are in: whatever else is in the stores is not looked through.
-  void list_loaded(reply_to const& from, list_sessions const& what, session_number before) {
-    std::map<session_number, session_face const*, std::greater<>> found;
-    for (auto const& [key, entry] : shared->sessions)
-      if (entry.face && matches(what.owner, key.owner) && matches(what.child, key.child) &&
-          matches(what.state, entry.face->state()))
-        found.emplace(entry.face->number(), entry.face);
-    std::vector<std::string> items;
-    for (auto at = before == 0 ? found.begin() : found.upper_bound(before); at != found.end(); ++at) {
-      if (items.size() == what.limit) return answer_text(from, list_json(items, std::to_string(std::prev(at)->first)));
-      items.push_back(at->second->row());
-    }
-    answer_text(from, list_json(items, ""));
-  }
-
-  std::uint64_t saved_bytes(session_number session) const {
-    std::uint64_t bytes = 0;
-    if (auto const saved = shared->stores->saved(session))
-      for (auto const& each : *saved) bytes += each.bytes;
-    return bytes;
-  }
-
-  std::string stored_row(storage::session_record const& record, std::uint64_t bytes) const {
-    auto notices = shared->stores->notices(record.number);
-    return stored_session_row(record, notices ? notices->size() : 0, bytes, last_end(*shared->stores, record));
   }
 
   // ---- kernels ----
@@ -329,13 +279,14 @@ struct supervisor_state {
     std::visit(
         [&](auto const& what) {
           using request = std::decay_t<decltype(what)>;
-          if constexpr (std::is_same_v<request, list_sessions> || std::is_same_v<request, list_kernels>)
+          if constexpr (std::is_same_v<request, list_kernels>)
             on_list(from, what);
           else if constexpr (std::is_same_v<request, close_owner>)
             closing.begin(from, what);
           else if constexpr (std::is_same_v<request, stop_kernel>)
             on_stop(from, what);
-          else if constexpr (std::is_same_v<request, list_jobs> || std::is_same_v<request, list_notices>)
+          else if constexpr (std::is_same_v<request, list_sessions> || std::is_same_v<request, list_jobs> ||
+                             std::is_same_v<request, list_notices>)
             answer_with(from, list(*shared, what));
           else if constexpr (std::is_same_v<request, stop_job> || std::is_same_v<request, read_job_output>)
             on_job(from, what);
