@@ -14,6 +14,19 @@ namespace holdfast::core {
 
 using std::chrono::steady_clock;
 
+namespace {
+
+/// The slot gets that number, the highest one, in the row.
+void renumber(storage::session_record& row, std::uint32_t from, std::uint32_t to) {
+  auto const found = std::find_if(row.slots.begin(), row.slots.end(), [=](auto const& each) { return each.number == from; });
+  if (found == row.slots.end()) return;
+  found->number = to;
+  std::rotate(found, std::next(found), row.slots.end());
+  if (row.slot == from) row.slot = to;
+}
+
+}  // namespace
+
 void session_state::on_silent(kernel_silent const& told) {
   auto* const at = holder(told.kernel);
   if (at == nullptr) return;
@@ -33,11 +46,8 @@ void session_state::on_silent(kernel_silent const& told) {
 
 std::uint32_t session_state::renumbered(storage::session_record& row, slot const& at, storage::changes& unit) const {
   if (at.saved.row) return at.number;  // what it has not restored yet is there under this number
-  auto const found = std::find_if(row.slots.begin(), row.slots.end(), [&](auto const& each) { return each.number == at.number; });
   auto const number = row.slots.back().number + 1;
-  found->number = number;
-  std::rotate(found, std::next(found), row.slots.end());
-  if (row.slot == at.number) row.slot = number;
+  renumber(row, at.number, number);
   for (auto const& cell : cells) {
     if (!is_queued(cell) || cell.outbox.slot != at.number) continue;
     auto moved = cell.outbox;
@@ -50,7 +60,9 @@ std::uint32_t session_state::renumbered(storage::session_record& row, slot const
 void session_state::take_number(slot& at, std::uint32_t number) {
   if (number == at.number) return;
   for (auto& cell : cells)
-    if (is_queued(cell) && cell.outbox.slot == at.number) cell.outbox.slot = number;
+    if (cell.outbox.slot == at.number) cell.outbox.slot = number;
+  for (auto& [other, each] : slots)  // a start that fails goes back to the slot where it is then
+    if (each.kernel && each.kernel->row_before) renumber(*each.kernel->row_before, at.number, number);
   auto node = slots.extract(at.number);
   node.key() = at.number = number;
   slots.insert(std::move(node));

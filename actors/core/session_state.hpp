@@ -313,6 +313,7 @@ struct session_state final : session_face {
   // session_wind_down.cpp
   void on_wind_down(bool end_kernels);
   void begin_to_end_kernels();
+  void interrupt_unsent(slot& at);
   void end_idle_kernels();
   void end_all_at_once();
   void refuse_arrivals();

@@ -53,12 +53,25 @@ void session_state::begin_to_end_kernels() {
   }
 }
 
+/// What an earlier incarnation left in a kernel that is attached only now.
+void session_state::interrupt_unsent(slot& at) {
+  for (auto& cell : cells) {
+    if (cell.sent || !is_out(cell, at)) continue;
+    if (cell.row.status == storage::cell_status::queued) send_execute(at, cell);
+    cell.sent = true;
+    send_interrupt(at, cell);
+  }
+}
+
 /// Those in which nothing runs any more, saved first; and those that do not answer.
 void session_state::end_idle_kernels() {
   for (auto& [number, at] : slots) {
     if (!at.kernel || at.kernel->ending || at.saved.now != saved_namespace::step::none) continue;
     if (!at.kernel->was_tried && has_namespace(at)) continue;  // it may be about to answer
-    if (at.is_attached() && has_cells_out(at)) continue;
+    if (at.is_attached() && has_cells_out(at)) {
+      interrupt_unsent(at);
+      continue;
+    }
     auto const is_saveable = at.is_attached() && has_namespace(at) && !at.saved.row && !at.kernel->has_not_saved;
     if (is_saveable)
       save_and_end(at, {at.kernel->row.kernel, end_reason::stop, "stop"});

@@ -96,7 +96,7 @@ result<void> serve(settings const& here, readiness& starter) {
   });
   listener.reset();
   if (ended)
-    log::info("daemon-ended", "daemon {} ended; its kernels live on", ::getpid());
+    log::info("daemon-ended", "daemon {} ended", ::getpid());
   else if (is_ready)
     log::error("daemon-ended", "daemon {} ended: {}", ::getpid(), ended.error().message);
   else if (ended.error().code != error_code::busy)

@@ -10,7 +10,7 @@ from holdfast_test.cases import DaemonCase
 from holdfast_test.waiting import wait_until
 
 
-class StopWithKernelsTest(DaemonCase):
+class StopCase(DaemonCase):
     environment = {"HOLDFAST_INTERRUPT_GRACE_SECONDS": "0.5"}
 
     def stop(self):
@@ -21,6 +21,8 @@ class StopWithKernelsTest(DaemonCase):
         self.assertEqual(self.daemon.processes(), [])
         self.assertEqual(self.daemon.run_directories(), [])
 
+
+class StopWithKernelsTest(StopCase):
     def test_variables_are_there_again_in_another_kernel(self):
         first = self.daemon.run("survivor = 41")["kernel"]["pid"]
         self.stop()
@@ -142,6 +144,42 @@ class StopWithKernelsTest(DaemonCase):
 
         self.assertEqual((stopped.returncode, stopped.stdout), (0, "stopped; 0 kernels live on\n"))
         self.assertEqual(self.daemon.processes(), [])
+
+
+class JustStartedTest(StopCase):
+    """A daemon that is stopped with its kernels before these have answered it."""
+
+    environment = {**StopCase.environment, "HOLDFAST_HELLO_DEADLINE_SECONDS": "20"}
+
+    def restart_unattached(self):
+        """Each kernel answers the next daemon late."""
+        self.daemon.kill()
+        self.daemon.start()
+        self.assertEqual([row["state"] for row in self.daemon.kernels()], ["starting"])
+
+    def setUp(self):
+        super().setUp()
+        self.daemon.restart(HOLDFAST_FAILPOINTS="kernel.before_hello_sent=1*off->1*delay(2000)->off")
+
+    def test_kernels_that_are_being_attached_are_waited_for_and_saved(self):
+        self.daemon.run("survivor = 41")
+        self.restart_unattached()
+
+        self.stop()
+        self.daemon.start()
+
+        self.assert_ok(self.daemon.run("survivor"), "41")
+
+    def test_a_cell_that_runs_in_one_is_interrupted_and_what_it_had_made_is_saved(self):
+        client, _ = self.daemon.start_cell("x = 1\nprint('on', flush=True)\nimport time\ntime.sleep(600)", "long")
+        client.wait_streamed("long", "on")
+        self.restart_unattached()
+
+        self.stop()
+        self.daemon.start()
+
+        self.assertEqual(self.daemon.call("cell.get", cell="long")["status"], "interrupted")
+        self.assert_ok(self.daemon.run("x"), "1")
 
 
 class CrashTest(DaemonCase):
