@@ -142,7 +142,7 @@ struct nursery_record {
 struct notice_record {
   notice_id notice;
   session_number session = 0;
-  std::string kind;  // reattached, restarted, state_lost, restored, evicted, job_finished
+  std::string kind;  // reattached, restarted, state_lost, restored, evicted, upgraded, job_finished
   std::string text;
   std::string details;  // JSON object
   unix_ms at = 0;

@@ -18,13 +18,20 @@ bool is_over_idle_limit(candidate const& each, kernel_limits const& limits, stor
   return limits.idle_ms > 0 && now - each.idle_since >= limits.idle_ms;
 }
 
+/// Nothing but the time since its last cell speaks against replacing it.
+bool is_to_be_upgraded(candidate const& each) {
+  return each.is_stale && each.is_wholly_saveable && !each.is_pinned && may_be_ended(each);
+}
+
 /// Those that may be ended, the first victim first.
 std::vector<std::size_t> in_order(std::span<candidate const> all) {
   std::vector<std::size_t> order;
   for (std::size_t at = 0; at < all.size(); ++at)
     if (may_be_ended(all[at])) order.push_back(at);
   std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
-    auto const key = [&](candidate const& each) { return std::tuple(!each.is_wholly_saveable, each.idle_since, each.kernel); };
+    auto const key = [&](candidate const& each) {
+      return std::tuple(!each.is_wholly_saveable, !each.is_stale, each.idle_since, each.kernel);
+    };
     return key(all[left]) < key(all[right]);
   });
   return order;
@@ -59,7 +66,8 @@ class selection {
     --of_owner_[each.owner];
     memory_ -= each.memory_bytes;
     if (each.memory_bytes > 0) --with_memory_;
-    into.push_back({at, reason, reason == eviction_reason::idle || !each.is_wholly_saveable});
+    auto const is_urgent = reason == eviction_reason::idle || !each.is_wholly_saveable;
+    into.push_back({at, reason, is_urgent && reason != eviction_reason::upgraded});
   }
 
   /// Takes the next one to make room, of that owner if one is named; false: there is none.
@@ -107,8 +115,14 @@ std::vector<victim> choose_victims(std::span<candidate const> all, std::span<std
   selection staying(all);
   // What goes for its age makes room as well: it is counted first and told last.
   std::vector<victim> aged, chosen;
-  for (auto const at : staying.order())
-    if (all[at].save_again_at <= now && is_over_idle_limit(all[at], limits, now)) staying.take(at, eviction_reason::idle, aged);
+  for (auto const at : staying.order()) {
+    auto const& each = all[at];
+    if (each.save_again_at > now) continue;
+    if (is_over_idle_limit(each, limits, now))
+      staying.take(at, eviction_reason::idle, aged);
+    else if (is_to_be_upgraded(each) && now - each.idle_since >= limits.upgrade_ms)
+      staying.take(at, eviction_reason::upgraded, chosen);
+  }
 
   auto const wanted = make_room_for_owners(staying, waiting, limits, now, chosen);
   auto const is_over_caps = [&] {
@@ -143,11 +157,14 @@ storage::unix_ms next_look(std::span<candidate const> all, kernel_limits const& 
     if (next == 0 || when < next) next = when;
   };
   for (auto const& each : all) {
+    if (each.is_stale && limits.upgrade_ms > 0) sooner(now + limits.upgrade_ms);
     if (!may_be_ended(each)) continue;
-    if (each.save_again_at > now)
+    if (each.save_again_at > now) {
       sooner(each.save_again_at);
-    else if (limits.idle_ms > 0)
-      sooner(std::max(now, each.idle_since + limits.idle_ms));
+      continue;
+    }
+    if (limits.idle_ms > 0) sooner(std::max(now, each.idle_since + limits.idle_ms));
+    if (is_to_be_upgraded(each)) sooner(std::max(now, each.idle_since + limits.upgrade_ms));
   }
   return next;
 }

@@ -9,9 +9,12 @@ namespace holdfast::core {
 using std::chrono::steady_clock;
 
 kernel_limits limits_of(config const& settings) {
-  return {settings.max_kernels, settings.max_kernels_hard, settings.max_kernels_per_owner,
+  return {settings.max_kernels,
+          settings.max_kernels_hard,
+          settings.max_kernels_per_owner,
           std::uint64_t{settings.max_memory_mb} * defaults::mib,
-          settings.idle.count() == 0 ? 0 : settings.scaled_delay(settings.idle).count()};
+          settings.idle.count() == 0 ? 0 : settings.scaled_delay(settings.idle).count(),
+          settings.scaled_delay(defaults::upgrade_after).count()};
 }
 
 kernel_keeper::kernel_keeper(caf::io::broker* self, shared_context shared, alarm& wake)

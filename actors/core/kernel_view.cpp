@@ -8,8 +8,11 @@
 #include "actors/base/clock.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/link/json_writer.hpp"
+#include "bin/kernel/program.hpp"
 
 namespace holdfast::core {
+
+bool is_stale(storage::link_record const& link) { return !link.program.empty() && link.program != program_digest(); }
 
 std::uint64_t resident_bytes(std::int32_t pid) {
   if (pid <= 0) return 0;
@@ -36,7 +39,7 @@ std::string kernel_view::to_json(std::size_t victim_rank) const {
               link::append_json_string(out, each);
               return out;
             }));
-  row.integer("pid", pid).text("state", state()).flag("stale", false);
+  row.integer("pid", pid).text("state", state()).flag("stale", is_stale);
   row.number("memory_bytes", environment == "local" ? resident_bytes(pid) : 0);  // elsewhere the pid is another process's here
   row.text("started_at", rfc3339(started_at));
   row.integer("idle_ms", cell.empty() && queued == 0 ? std::max<std::int64_t>(0, now_ms() - idle_since) : 0);

@@ -30,6 +30,7 @@ struct kernel_view {
   storage::unix_ms started_at = 0;
   storage::unix_ms idle_since = 0;
   bool is_orphan = false;  // given up, not ended yet
+  bool is_stale = false;   // core::is_stale of its link
 
   /// `starting idle busy unreachable orphan`.
   char const* state() const;
@@ -65,6 +66,9 @@ class session_face {
 std::string stored_session_row(storage::session_record const& record, std::size_t notices, std::uint64_t saved_bytes,
                                storage::unix_ms idle_since);
 constexpr char const* stored_state(std::uint64_t saved_bytes) { return saved_bytes > 0 ? "hibernated" : "new"; }
+
+/// It runs another version of the program than fresh kernels do.
+bool is_stale(storage::link_record const& link);
 
 /// Resident bytes from /proc/PID/statm; 0 when it cannot be read.
 std::uint64_t resident_bytes(std::int32_t pid);

@@ -87,6 +87,7 @@ struct kernel_attached {
   /// The first hello of this incarnation from a kernel of an earlier one.
   bool reattached = false;
   std::shared_ptr<kernel_port> port;  // usable as long as its actor's address is held
+  bool is_foreign = false;            // it speaks another protocol
 };
 struct kernel_said {
   kernel_id kernel;
@@ -120,6 +121,7 @@ struct kernel_dead {
   remains left;
   /// Why it could not be reached, of one whose end is not proven: it was given up, and is an orphan from now on.
   std::optional<std::string> given_up = {};
+  bool was_foreign = false;  // it spoke another protocol
 };
 /// It belongs to another home: the link ends, the kernel is left alone.
 struct kernel_left {

@@ -49,6 +49,7 @@ std::string evicted_in_words(eviction_reason reason, link::namespace_told const&
     case eviction_reason::idle: text += "no cell and no job ran in it for longer than idle_seconds allows"; break;
     case eviction_reason::cap: text += "there were more kernels than allowed and it was idle for longest"; break;
     case eviction_reason::memory: text += "kernels used more memory than max_memory_mb allows and it was idle for longest"; break;
+    case eviction_reason::upgraded: text += "it ran another version of the kernel's program than this daemon has"; break;
   }
   text += "; its namespace is saved and the next cell has it again";
   return told.skipped.empty() ? text : text + ", but for " + skipped_in_words(told);

@@ -12,6 +12,10 @@ namespace holdfast::core {
 
 /// "its namespace was restored: a, b (2 names); missing: lock (cannot be pickled)".
 std::string restored_in_words(link::namespace_told const& told);
+/// The kind of the notice that tells of it.
+constexpr char const* eviction_notice(eviction_reason reason) {
+  return reason == eviction_reason::upgraded ? "upgraded" : "evicted";
+}
 /// "the session's kernel was ended, as it was idle for longer than idle_seconds; its namespace is saved and the next cell has it again".
 std::string evicted_in_words(eviction_reason reason, link::namespace_told const& told);
 /// The details of that notice as JSON text.

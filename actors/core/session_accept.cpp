@@ -7,13 +7,13 @@
 #include "actors/base/failpoints.hpp"
 #include "actors/base/hash.hpp"
 #include "actors/core/event_details.hpp"
-#include "actors/core/kernel.hpp"
 #include "actors/core/key_json.hpp"
 #include "actors/core/session_state.hpp"
 #include "actors/env/interpreter.hpp"
 #include "actors/link/handshake.hpp"
 #include "actors/link/json_writer.hpp"
 #include "actors/link/utf8.hpp"
+#include "bin/kernel/program.hpp"
 
 namespace holdfast::core {
 
@@ -285,6 +285,7 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   link.token = random_hex(32);
   link.directory = "run/" + link.kernel.text;
   link.protocol = link::protocol;
+  link.program = program_digest();
   link.reason = next_kernel_reason(at, asking != nullptr ? asking->reset : foreground()->outbox.reset);
   link.started_at = link.idle_since = now_ms();
   storage::changes unit{storage::put_link{link}};  // it tells of a new slot until its kernel is live
@@ -305,20 +306,6 @@ void session_state::start_kernel(storage::kernel_slot const& key, run_cell const
   at.kernel->row_before = std::move(before);
   at.kernel->place = shared->kernels->enter(own_row.key.owner, key.environment == "local");
   spawn_kernel(at);
-}
-
-void session_state::spawn_kernel(slot& at) {
-  auto const& link = at.kernel->row;
-  env::spawn_kernel request{{},
-                            link.kernel,
-                            link.token,
-                            link.directory,
-                            link.asked_python,
-                            link.tools,
-                            own_row.cwd,
-                            as_map(own_row.variables),
-                            state_path(own_row.number, at.number)};
-  at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), std::move(request)});
 }
 
 /// The store did not take what the first cell needs; nothing else would come back to it.

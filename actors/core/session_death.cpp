@@ -316,7 +316,8 @@ std::optional<storage::notice_record> session_state::notice_of_loss(slot const& 
   }
   if (at.saved.row && at.saved.row->kernel == told.kernel) return std::nullopt;  // nothing is lost
   auto const death = death_of(told.left, ordered);
-  auto text = "the python kernel was found dead (" + death_in_words(death) + "); a fresh one takes its place" + lost;
+  auto const* foreign = told.was_foreign ? ", it spoke another protocol than this daemon" : "";
+  auto text = "the python kernel was found dead (" + death_in_words(death) + foreign + "); a fresh one takes its place" + lost;
   if (!loss.jobs.empty()) text += std::string(lost.empty() ? "; " : ", ") + "ended with it: " + named(loss.jobs);
   if (auto const why = why_not_saved(death.log_tail)) text += "; its namespace was not saved: " + *why;
   return make_notice("restarted", std::move(text), loss.lost, loss.jobs);

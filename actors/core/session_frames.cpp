@@ -102,11 +102,12 @@ void session_state::on_attached(kernel_attached const& told) {
   at->kernel->row.epoch = told.epoch;
   at->kernel->row.process = told.process;
   at->kernel->port = told.port;
+  at->kernel->is_foreign = told.is_foreign;
   at->kernel->attached = at->kernel->was_tried = true;
   auto const reason = is_fresh ? "started" : told.reattached ? "restart" : "reconnect";
   publish("kernel_attached", attached_details(told.kernel, told.epoch, reason));
   answer_fork();
-  if (told.reattached) shared->look_at_kernels();  // it may be over its idle limit
+  if (told.reattached || is_stale(at->kernel->row)) shared->look_at_kernels();  // it may be over its idle limit
   // What this incarnation sent is resent by the link; what an earlier one sent is sent again and the kernel drops repeats.
   advance();
 }

@@ -126,6 +126,7 @@ struct session_kernel {
   std::shared_ptr<kernel_port> port;  // since its first attach of this incarnation
   bool attached = false;
   std::optional<end_reason> ending;  // ordered to end: it gets no more cells
+  bool is_foreign = false;           // it speaks another protocol: it gets no more cells, and is ended once nothing runs in it
   bool was_tried = false;            // in this incarnation: it was attached, or could not be
   /// The session's row as it was before it took over what the run that this kernel is started for asks of it; none: found in the records.
   std::optional<storage::session_record> row_before = {};
@@ -154,7 +155,7 @@ struct slot {
   }
   bool is_attached() const { return kernel && kernel->attached && !kernel->ending; }
   /// While there is a saved namespace no cell is sent to a kernel.
-  bool takes_cells() const { return is_attached() && !saved.row; }
+  bool takes_cells() const { return is_attached() && !saved.row && !kernel->is_foreign; }
 };
 
 /// A kernel that was given up, until it is proven gone.

@@ -37,6 +37,7 @@ void session_state::settle_saved(slot& at) {
   auto& saved = at.saved;
   if (saved.now != step::none || gone || shared->shutting_down) return;
   if (saved.ended) return record_saved(at, std::move(saved.coming));  // the store had no room for it
+  if (!saved.row && at.is_attached() && at.kernel->is_foreign && !closing) return part_with(at);
   if (!saved.row || closing) return;
   if (!at.kernel) {
     if (is_unwanted(at)) erase_saved_untold(at);
@@ -52,6 +53,14 @@ void session_state::settle_saved(slot& at) {
 }
 
 // ---- saving ----
+
+/// Its protocol is not ours. What runs in it ends first; then its namespace is saved as far as it can be, by frames of every protocol.
+void session_state::part_with(slot& at) {
+  if (has_cells_out(at) || count_jobs(at) > 0) return;
+  if (!has_namespace(at)) return end_kernel_for(at, end_reason::hibernated, end_kernel::how::shutdown);
+  auto const why = eviction_reason::upgraded;
+  save_and_end(at, {at.kernel->row.kernel, end_reason::hibernated, std::string(to_string(why)), true, {}, why});
+}
 
 void session_state::save_and_end(slot& at, saving_order order) {
   at.saved.now = step::snapshot;
@@ -81,6 +90,11 @@ void session_state::not_saved(slot& at, saving_order const& order, error why, bo
     at.kernel->has_not_saved = true;
     return end_idle_kernels();
   }
+  if (at.has(order.kernel) && at.kernel->is_foreign) {
+    if (is_busy) return try_again_later();
+    log::warn("not-saved", "kernel {}, of another protocol, ends without its namespace saved: {}", order.kernel.text, why.message);
+    return self->send(at.kernel->actor, end_kernel{end_kernel::how::shutdown, end_reason::hibernated});
+  }
   log::info("hibernate-failed", "kernel {} is kept: {}", order.kernel.text, why.message);
   if (at.has(order.kernel) && !has_cells(at)) {
     auto const pause = is_busy ? defaults::hibernate_busy_retry : defaults::hibernate_retry;
@@ -101,8 +115,9 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
   if (!at.has(order.kernel) || at.kernel->ending)
     return not_saved(at, order, {error_code::busy, "it is being ended already", {}}, true);
   // A cell that came meanwhile may have run since: the file is older than the namespace, and without a row it means nothing.
-  auto const is_disturbed =
-      ending_kernels ? has_cells_out(at) : has_cells(at) || count_jobs(at) > 0;  // what waits runs in the next one
+  auto const is_disturbed = ending_kernels || at.kernel->is_foreign
+                                ? has_cells_out(at)
+                                : has_cells(at) || count_jobs(at) > 0;  // what waits runs in the next one
   if (is_disturbed || at.kernel->row.generation != generation)
     return not_saved(at, order, {error_code::busy, "a cell came meanwhile", {}}, true);
   if (!order.even_in_part && !ending_kernels && !told->skipped.empty()) {
@@ -114,7 +129,7 @@ void session_state::on_snapshot(slot& at, saving_order const& order, std::uint64
   at.kernel->ending = order.why;  // from here on it gets no cell
   if (order.from) at.stop_waiters.push_back(*order.from);
   if (order.told) {
-    at.saved.evicted = make_notice("evicted", evicted_in_words(*order.told, *told), {});
+    at.saved.evicted = make_notice(eviction_notice(*order.told), evicted_in_words(*order.told, *told), {});
     at.saved.evicted->details = skipped_details(*told);
     name_kernel(*at.saved.evicted, order.kernel);
   }
@@ -249,7 +264,8 @@ void session_state::erase_saved(slot& at, std::optional<storage::notice_record> 
 void session_state::erase_saved_untold(slot& at) {
   at.saved.withdrawn.clear();
   for (auto const& each : notices)
-    if (each.kind == "evicted" && names_kernel(each, at.saved.row->kernel)) at.saved.withdrawn.push_back(each.notice);
+    if ((each.kind == "evicted" || each.kind == "upgraded") && names_kernel(each, at.saved.row->kernel))
+      at.saved.withdrawn.push_back(each.notice);
   erase_saved(at, {});
 }
 

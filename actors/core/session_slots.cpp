@@ -1,7 +1,10 @@
 // In which kernel? A session has one for each kernel key that its cells named: environment, interpreter and tools.
 #include <algorithm>
 
+#include "actors/base/hash.hpp"
+#include "actors/core/kernel.hpp"
 #include "actors/core/session_state.hpp"
+#include "bin/kernel/program.hpp"
 
 namespace holdfast::core {
 
@@ -117,6 +120,33 @@ bool session_state::has_kernel() const {
   return std::any_of(slots.begin(), slots.end(), [](auto const& each) { return each.second.kernel.has_value(); });
 }
 
+/// By an earlier daemon with another program, whose nursery may have forked it by now: ours would not know, and fork it a second time. As
+/// nothing has run in it another one takes its place, and with its directory it ends itself.
+void session_state::renew_if_stale(slot& at) {
+  auto link = at.kernel->row;
+  if (!is_stale(link)) return;
+  link.kernel = kernel_id("k-" + make_ulid());
+  link.token = random_hex(32);
+  link.directory = "run/" + link.kernel.text;
+  link.program = program_digest();
+  if (!shared->commit({storage::erase_link{at.kernel->row.kernel}, storage::put_link{link}})) return;
+  shared->remove_kernel_files(std::exchange(at.kernel->row, std::move(link)));
+}
+
+void session_state::spawn_kernel(slot& at) {
+  auto const& link = at.kernel->row;
+  env::spawn_kernel request{{},
+                            link.kernel,
+                            link.token,
+                            link.directory,
+                            link.asked_python,
+                            link.tools,
+                            own_row.cwd,
+                            as_map(own_row.variables),
+                            state_path(own_row.number, at.number)};
+  at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), std::move(request)});
+}
+
 kernel_view session_state::view_of(slot const& at) const {
   auto const& link = at.kernel->row;
   kernel_view view{own_row.key,
@@ -132,7 +162,9 @@ kernel_view session_state::view_of(slot const& at) const {
                    0,
                    count_jobs(at),
                    link.started_at,
-                   link.idle_since};
+                   link.idle_since,
+                   false,
+                   is_stale(link)};
   for (auto const& cell : cells) {
     if (is_out(cell, at)) {
       if (view.cell.empty() || !cell.row.background) view.cell = cell.row.cell.text;  // the foreground one, if there is one

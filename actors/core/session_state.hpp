@@ -126,6 +126,8 @@ struct session_state final : session_face {
   void take_key(storage::link_record const& link);
   /// From now on the session's row is this one; slots are made and forgotten by it.
   void take_row(storage::session_record row);
+  void renew_if_stale(slot& at);
+  void spawn_kernel(slot& at);
   bool has_kernel() const;
   kernel_view view_of(slot const& at) const;
 
@@ -165,7 +167,6 @@ struct session_state final : session_face {
   bool take_settings(run_cell const& what);
   void refuse_front(error problem);
   void start_kernel(storage::kernel_slot const& key, run_cell const* asking);
-  void spawn_kernel(slot& at);
   void ask_for_row();
   void tell_accepted(live_cell& cell, arrival const& accepted);
   void on_cell_synced(cell_number number, std::optional<storage::failure> const& problem);
@@ -330,6 +331,7 @@ struct session_state final : session_face {
     auto const& link = at.kernel->row;
     return link.generation > 0 || link.reason == "restored" || link.reason == "forked";
   }
+  void part_with(slot& at);
   void save_and_end(slot& at, saving_order order);
   void on_snapshot(slot& at, saving_order const& order, std::uint64_t generation, result<link::answered> answer);
   void not_saved(slot& at, saving_order const& order, error why, bool is_busy);

@@ -164,7 +164,7 @@ struct local_state {
     if (!is_trusted_peer(socket->get()) || is_other_peer(socket->get(), to.row.process)) return retry_later(to);
     to.link.open(std::move(*socket),
                  {to.row.nursery.text, to.row.token, options.home_id, options.incarnation, to.link.recorded(),
-                  static_cast<std::uint64_t>(options.settings.scaled(defaults::nursery_idle).count()), link::protocol});
+                  static_cast<std::uint64_t>(options.settings.scaled(defaults::nursery_idle).count()), to.speaks});
   }
 
   void retry_later(nursery& which) {
@@ -178,18 +178,23 @@ struct local_state {
 
   void relink(storage::nursery_record const& row) {
     auto& known = nurseries.emplace_back(self, row);
-    if (row.process.pid != 0) {
-      auto pidfd = open_pidfd(row.process);
-      if (!pidfd && pidfd.error() == process_state::gone) return forget(known, "it ended while no daemon ran");
-      if (pidfd) watch(known, std::move(*pidfd));
-    }
-    connect(known);
+    if (is_there(known, "it ended while no daemon ran")) connect(known);
   }
 
   void watch(nursery& which, unique_fd pidfd) {
     which.watch = process_watch(self, std::move(pidfd), [this, id = which.row.nursery] {
       if (auto* dead = find(id)) forget(*dead, "it ended");
     });
+  }
+
+  /// False: it is gone, and forgotten.
+  bool is_there(nursery& which, char const* why_not) {
+    if (which.watch || which.row.process.pid == 0) return true;
+    auto pidfd = open_pidfd(which.row.process);
+    if (pidfd) watch(which, std::move(*pidfd));
+    auto const is_gone = !pidfd && pidfd.error() == process_state::gone;
+    if (is_gone) forget(which, why_not);
+    return !is_gone;
   }
 
   void on_hello(nursery& from, link::hello const& message) {
@@ -201,17 +206,11 @@ struct local_state {
       from.row.python = python;  // a shim on PATH is not what runs
       options.record({storage::put_nursery{from.row}});
     }
-    if (!from.watch) {
-      auto pidfd = open_pidfd(from.row.process);
-      if (pidfd)
-        watch(from, std::move(*pidfd));
-      else if (pidfd.error() == process_state::gone)
-        return forget(from, "it ended");
-    }
+    if (!is_there(from, "it ended")) return;
     log::info("nursery-attached", "nursery {} attached, pid {}, epoch {}", from.row.nursery.text, message.process.pid,
               message.epoch);
-    // Whatever was asked may have been lost with an earlier connection; asking twice is harmless.
-    auto const waiting = from.asked;  // writing may answer one with a refusal and forget it
+    if (from.row.program != program_digest()) (void)from.link.send(link::to_json(link::shutdown{"upgraded"}));  // once childless
+    auto const waiting = from.asked;  // perhaps lost with an earlier connection; writing may refuse and forget one
     for (auto const& [kernel, request] : waiting)
       if (auto found = from.asked.find(kernel); found != from.asked.end()) write_spawn(from, found->second);
   }
@@ -273,6 +272,7 @@ struct local_state {
         from->link.record(skipped->seq);
       else if (auto* no = std::get_if<link::refused>(&event)) {
         log::error("nursery-refused", "nursery {} refused the attach: {} {}", id.text, no->reason, no->message);
+        if (no->reason == "unsupported") from->speaks = no->protocol;
         auto const is_ours = no->reason != "other_home";
         if (no->reason == "wrong_token" || !is_ours)
           forget(*from, is_ours ? "another process answers in its place" : "it belongs to another home", is_ours);

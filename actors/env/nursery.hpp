@@ -24,6 +24,7 @@ struct nursery {
   phase now = phase::starting;
   link::socket_link link;
   process_watch watch;  // set once its process was identified
+  std::uint32_t speaks = link::protocol;
   milliseconds retry_delay{0};
   steady_time next_try{};                   // when attaching and not connected
   std::map<kernel_id, spawn_kernel> asked;  // not answered yet, whether or not the request was written

@@ -105,7 +105,9 @@ std::vector<field> kernel_fields() {
       list("tools", "string", "the tools that its cells can import"),
       integer("pid", "0: none yet"),
       word("state", kernel_states(), "how it stands"),
-      boolean("stale", "always false: a kernel of another program version is not told apart yet"),
+      boolean("stale",
+              "whether it runs another version of the program than fresh kernels; it is replaced once it is idle and can be saved "
+              "whole"),
       integer("memory_bytes", "resident, 0 if unknown"),
       text("started_at", "an instant"),
       integer("idle_ms", "since its last cell ended"),
@@ -137,8 +139,8 @@ std::vector<field> job_fields() {
 std::vector<field> notice_fields() {
   return {text("id", "for notice.ack"),
           word("kind",
-               {"reattached", "restarted", "state_lost", "restored", "unreachable", "silent", "evicted", "fallback", "job_finished",
-                "cell_finished"},
+               {"reattached", "restarted", "state_lost", "restored", "unreachable", "silent", "upgraded", "evicted", "fallback",
+                "job_finished", "cell_finished"},
                "what has happened"),
           text("text", "one or two sentences for a reader"), text("at", "an instant"),
           object("details", "notice details", "the same for a program")};
@@ -180,7 +182,7 @@ std::vector<object_description> notice_objects() {
       {"notice details",
        {list("jobs", "job name", "the jobs that it is about"), list("cells", "string", "ids of the cells that it is about"),
         list("skipped", "skipped name", "names that could not be saved or restored; the first 1000"),
-        or_left_out(text("kernel", "of `reattached`, `restored` and `evicted`: that it is about")),
+        or_left_out(text("kernel", "of `reattached`, `restored`, `upgraded` and `evicted`: that it is about")),
         or_left_out(list("names", "string", "of `restored`: those that were; the first 1000"))}},
       {"skipped name", {text("name", "of the variable"), text("reason", "why it is not there")}},
       {"job name", {text("job", "its id"), text("command", "what it runs, as one line")}},

@@ -85,7 +85,10 @@ std::string to_json(hello const& message) {
 }
 
 std::string to_json(refused const& message) {
-  return json_writer{"refused"}.text("reason", message.reason).text("message", message.message).take();
+  json_writer out{"refused"};
+  out.text("reason", message.reason).text("message", message.message);
+  if (message.protocol != 0) out.number("protocol", message.protocol);
+  return out.take();
 }
 
 tl::expected<std::variant<hello, refused>, std::string> parse_hello(std::string_view payload) {
@@ -101,7 +104,9 @@ tl::expected<std::variant<hello, refused>, std::string> parse_hello(std::string_
   } else if (type == "refused") {
     json_fields fields{*document.object(), "refused", problem};
     auto reason = fields.text("reason");
-    answer = refused{std::move(reason), fields.text("message")};
+    auto said = fields.text("message");
+    auto const names_its_own = document.object()->contains("protocol");
+    answer = refused{std::move(reason), std::move(said), names_its_own ? small_number<std::uint32_t>(fields, "protocol") : 0};
   } else {
     outer.fail("type", '"' + type.substr(0, 64) + '"', "hello or refused");
   }

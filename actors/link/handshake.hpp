@@ -49,6 +49,7 @@ struct hello {
 struct refused {
   std::string reason;  // wrong_token, other_home, unsupported or bad_attach
   std::string message;
+  std::uint32_t protocol = 0;  // of unsupported: the one that it speaks; 0: it does not say
 };
 
 std::string to_json(attach const& message);

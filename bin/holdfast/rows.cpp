@@ -31,6 +31,9 @@ std::string bytes(boost::json::object const& item, std::string_view name) {
 /// Of a saved namespace; empty when there is none.
 std::string saved(boost::json::object const& item) { return number(item, "saved_bytes") > 0 ? bytes(item, "saved_bytes") : ""; }
 
+/// One that runs another version of the program is marked.
+std::string kernel_state(boost::json::object const& item) { return word(item, "state") + (flag(item, "stale") ? " (stale)" : ""); }
+
 /// Its place among those that would be hibernated first; empty when it is none of them.
 std::string rank(boost::json::object const& item) {
   auto const* found = field(item, "victim_rank");
@@ -98,7 +101,7 @@ table_row const& kernel_headings() {
 }
 
 table_row kernel_row(boost::json::object const& item) {
-  return {word(item, "kernel"),        word(item, "state"),       count(item, "pid"),          word(item, "session"),
+  return {word(item, "kernel"),        kernel_state(item),        count(item, "pid"),          word(item, "session"),
           word(item, "owner"),         word(item, "child"),       word(item, "cell"),          count(item, "queued"),
           count(item, "jobs"),         duration(item, "idle_ms"), bytes(item, "memory_bytes"), rank(item),
           instant(item, "started_at"), word(item, "python")};
@@ -160,7 +163,7 @@ facts session_facts(boost::json::object const& item) {
 
 facts kernel_facts(boost::json::object const& item) {
   return {{"kernel", word(item, "kernel")},
-          {"state", word(item, "state")},
+          {"state", kernel_state(item)},
           {"pid", count(item, "pid")},
           {"session", word(item, "session")},
           {"owner", word(item, "owner")},

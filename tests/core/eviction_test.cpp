@@ -117,6 +117,66 @@ TEST_CASE("over its idle limit a kernel goes, in part as well, and so does a pin
   }
 }
 
+TEST_CASE("a stale kernel goes first once it has been idle for a while, whole or not at all, whatever the caps") {
+  std::vector<candidate> all{idle_kernel("old", 1), idle_kernel("stale", now - 500), idle_kernel("fresh", now - 10)};
+  all[1].is_stale = true;
+  kernel_limits const limits{.kernels = 3, .upgrade_ms = 500};
+
+  auto const chosen = choose_victims(all, {}, limits, now);
+
+  REQUIRE(names(all, chosen) == list{"stale"});
+  CHECK(chosen[0].reason == eviction_reason::upgraded);
+  CHECK_FALSE(chosen[0].even_in_part);
+  CHECK(choose_victims(all, {}, limits, now - 1).empty());
+  CHECK(names(all, choose_victims(all, {}, {.kernels = 1, .upgrade_ms = 500}, now)) == list{"stale", "old"});
+  CHECK(victim_ranks(all) == std::vector<std::size_t>{2, 1, 3});
+}
+
+TEST_CASE("a stale kernel that works, is wanted, pinned, not whole or was not saved a moment ago is left as it is") {
+  std::vector<candidate> all{idle_kernel("a", 1)};
+  all[0].is_stale = true;
+  REQUIRE(choose_victims(all, {}, {}, now).size() == 1);
+  SECTION("busy") { all[0].is_busy = true; }
+  SECTION("starting") { all[0].is_starting = true; }
+  SECTION("asked for") { all[0].is_asked_for = true; }
+  SECTION("pinned") { all[0].is_pinned = true; }
+  SECTION("with a job") { all[0].live_jobs = 1; }
+  SECTION("being ended") { all[0].is_being_ended = true; }
+  SECTION("not whole") { all[0].is_wholly_saveable = false; }
+  SECTION("a save failed a moment ago") { all[0].save_again_at = now + 1; }
+
+  CHECK(choose_victims(all, {}, {}, now).empty());
+}
+
+TEST_CASE("over its idle limit a stale kernel goes for that, in part as well") {
+  std::vector<candidate> all{idle_kernel("a", 1)};
+  all[0].is_stale = true;
+
+  auto const chosen = choose_victims(all, {}, {.idle_ms = 1000}, now);
+
+  REQUIRE(chosen.size() == 1);
+  CHECK(chosen[0].reason == eviction_reason::idle);
+  CHECK(chosen[0].even_in_part);
+}
+
+TEST_CASE("while one is stale the next look is when it, or one that becomes idle now, is to be upgraded") {
+  std::vector<candidate> all{idle_kernel("a", now - 400)};
+  kernel_limits const limits{.upgrade_ms = 500};
+  CHECK(next_look(all, limits, now) == 0);
+
+  all[0].is_stale = true;
+
+  CHECK(next_look(all, limits, now) == now + 100);
+  all[0].is_busy = true;
+  CHECK(next_look(all, limits, now) == now + 500);
+  all[0].is_busy = false;
+  all[0].is_wholly_saveable = false;
+  CHECK(next_look(all, limits, now) == now + 500);
+  all[0].is_wholly_saveable = true;
+  all[0].save_again_at = now + 50;
+  CHECK(next_look(all, limits, now) == now + 50);
+}
+
 TEST_CASE("what goes for its age makes room: no other one goes for that") {
   std::vector<candidate> const all{idle_kernel("aged", 1), idle_kernel("young", now)};
 

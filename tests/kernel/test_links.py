@@ -111,7 +111,9 @@ class LinkTest(NurseryTest):
                         {'kernel': 'k-9'}, {'ack': 99}, {'grace_ms': -1}):
             stranger = Connection(path)
             arguments = dict({'kernel': 'k-1', 'token': kernel.token, 'home': HOME}, **options)
-            refused.append(stranger.attach(**arguments)['reason'])
+            answer = stranger.attach(**arguments)
+            refused.append(answer['reason'])
+            self.assertEqual(answer.get('protocol'), 1 if answer['reason'] == 'unsupported' else None)
             with self.assertRaises(Closed):
                 stranger.next()
             stranger.close()

@@ -45,6 +45,15 @@ TEST_CASE("a hello comes back as it was") {
   CHECK(found.dropped == 17);
 }
 
+TEST_CASE("a refusal names its own protocol, or none") {
+  auto const named = parse_hello(to_json(refused{"unsupported", "no", 2}));
+  auto const unnamed = parse_hello(to_json(refused{"unsupported", "no"}));
+
+  REQUIRE((named && unnamed));
+  CHECK(std::get<refused>(*named).protocol == 2);
+  CHECK(std::get<refused>(*unnamed).protocol == 0);
+}
+
 TEST_CASE("a handshake without one of its fields is refused and the field is named") {
   auto const check = [](std::string const& payload, auto parse) {
     auto const whole = json::parse(payload).as_object();

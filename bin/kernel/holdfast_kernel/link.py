@@ -249,7 +249,10 @@ class Link:
             attach = self._handshake.check(received[0].payload, self.window)
         except Refusal as refusal:
             self._log.write('attach-refused %s: %s' % (refusal.reason, refusal))
-            self._answer(peer, {'type': 'refused', 'reason': refusal.reason, 'message': str(refusal)})
+            answer = {'type': 'refused', 'reason': refusal.reason, 'message': str(refusal)}
+            if refusal.reason == 'unsupported':  # it has shown the token
+                answer['protocol'] = limits.PROTOCOL
+            self._answer(peer, answer)
             return self._close(peer)
         self._become_attached(peer, attach, received[1:])
 

@@ -51,6 +51,7 @@ class Daemon:
         self.scratch.mkdir(mode=0o700)
         self.failpoint_log = self.directory / "failpoints.log"
         self.environment = dict(environment or {})
+        self.binary = None  # of another build: what serves from the next start on
         self.before_exec = None  # called in the process that becomes a daemon
         self.process = None  # the Popen of the running daemon, None between two
         self._output = self.directory / "daemon.out"
@@ -73,7 +74,7 @@ class Daemon:
         assert self.process is None, "one daemon at a time"
         with open(self._output, "ab") as output:
             self.process = subprocess.Popen(
-                [binary(), "--home", str(self.home), "serve"],
+                [self.binary or binary(), "--home", str(self.home), "serve"],
                 env=self.clean_environment(extra),
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
