@@ -1,6 +1,7 @@
 // In which kernel? A session has one for each kernel key that its cells named: environment, interpreter and tools.
 #include <algorithm>
 
+#include "actors/base/clock.hpp"
 #include "actors/base/hash.hpp"
 #include "actors/core/kernel.hpp"
 #include "actors/core/session_state.hpp"

@@ -96,7 +96,7 @@ inline std::string status_of(session in, std::string const& cell) {
 }
 
 template <class Condition>
-bool comes_true(Condition const& holds, std::chrono::milliseconds within = 20s) {
+bool comes_true(Condition holds, std::chrono::milliseconds within = 20s) {
   auto const until = std::chrono::steady_clock::now() + within;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > until) return false;
