@@ -113,7 +113,6 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         return retry_later();
       case kernel_action::give_up:
         log::warn("kernel-given-up", "kernel {} is given up: {}", row.kernel.text, why_unreachable);
-        if (row.epoch == 0 && !had_hello) (void)reach->signal(SIGKILL);  // it never ran anything, and will not be looked for again
         link.close();
         reach->stop_watching();
         return read_remains_of(0);
@@ -347,7 +346,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     }
     // The connection is kept: reconnecting would only fill the backlog of a process that does not accept.
     if (due(hello_deadline)) on_no_hello();
-    if (due(patience.give_up_at)) apply(kernel_event::budget_spent);
+    // One that never answered never ran anything: it is no orphan but ended, and its end waited for until the next attempt.
+    if (due(patience.give_up_at)) row.epoch == 0 && !had_hello && !kill_at ? kill() : apply(kernel_event::budget_spent);
     auto const is_sought = now == kernel_state::dropped || now == kernel_state::silent;
     if (due(retry_at) && is_sought) link.is_open() ? on_no_hello() : connect();
     if (now == kernel_state::silent && due(patience.tell_silence_at)) {
