@@ -184,8 +184,10 @@ caf::actor spawn_file_worker(caf::actor_system& system) {
         },
         [=](remove_tree const& request) {
           (void)failpoint(failpoint_id::core_before_files_removed);
+          // Once more where a nursery, or a kernel on its way out, has changed what is there meanwhile.
           std::error_code problem;
-          std::filesystem::remove_all(request.path, problem);
+          for (auto left = 3; left > 0; --left)
+            if (std::filesystem::remove_all(request.path, problem); !problem) break;
           if (problem) log::warn("remove-failed", "cannot remove {}: {}", request.path, problem.message());
         },
     };
