@@ -43,6 +43,19 @@ struct arrival {
   std::optional<env::per_call> interpreter = {};  // started for that, with nothing of the cell; accepted once it is ready
 };
 
+/// The final cell that wrote late last: its log stays open for what follows.
+struct late_output {
+  cell_id cell;
+  output_log output;
+};
+
+/// A job.stop that is answered when the end of the job is recorded, at the latest then.
+struct job_waiter {
+  job_id job;
+  reply_to to;
+  steady_time until;
+};
+
 /// What there is of an accepted cell that runs without a kernel.
 struct kernelless_run {
   env::per_call interpreter;

@@ -41,11 +41,6 @@ struct session_state final : session_face {
   cell_number last_number = 0;
   std::vector<reply_to> reset_waiters, close_waiters;
   std::optional<steady_time> store_retry_at;  // some slot has something stalled
-  /// The final cell that wrote late last: its log stays open for what follows.
-  struct late_output {
-    cell_id cell;
-    output_log output;
-  };
   std::optional<late_output> late;
   std::optional<steady_time> dispatch_retry_at;  // the first cell waits for the store
   bool closing = false;                          // no call but close is taken any more
@@ -63,12 +58,6 @@ struct session_state final : session_face {
     steady_time::duration waited{0};  // as live_cell's
   };
   std::map<std::string, asked> asked_kernel;
-  /// A job.stop that is answered when the end of the job is recorded, at the latest then.
-  struct job_waiter {
-    job_id job;
-    reply_to to;
-    steady_time until;
-  };
   std::vector<job_waiter> job_waiters;
   std::optional<fork_reply> fork_asked;  // this session came to be by it: answered once its kernel is attached
   /// Forks that are underway, each with a number of its own.

@@ -102,6 +102,12 @@ class FallbackTest(FallbackCase):
         self.assertEqual(self.daemon.call("notice.list")["items"], [])
         self.assertEqual(self.notice_kinds(self.daemon.run("1", python=self.python, cell="c1")), ["fallback"], "a replay tells it again")
 
+    def test_the_end_of_one_that_nobody_waited_for_is_told(self):
+        self.daemon.run("import time\ntime.sleep(0.2)", cell="alone", wait_ms=0, python=self.python)
+        told = lambda: [notice["kind"] for notice in self.daemon.call("notice.list")["items"]]
+
+        wait_until(lambda: told() == ["cell_finished"], "its notice")
+
     def test_nothing_is_kept_between_two_and_a_mended_start_has_a_kernel_again(self):
         self.run_alone("x = 41")
         self.assertEqual(self.run_alone("x")["error"]["name"], "NameError")
