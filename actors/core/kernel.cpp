@@ -43,7 +43,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
 
   caf::io::broker* self;
   shared_context shared;
-  storage::link_record row;  // as it was when this actor was made; process and token matter here
+  storage::link_record row;  // as it was when this actor was made; process, token and protocol matter here
   caf::actor session;
   std::optional<env::spawn_kernel> spawn;
   bool ends;
@@ -61,7 +61,6 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   steady_time asked_at;                       // the newest attempt to attach
   attach_patience patience;
   std::string why_unreachable;
-  std::uint32_t speaks = link::protocol;  // 0: another protocol than that, which it does not name
   bool had_hello = false;
   bool flushes_soon = false;  // flush_now is on its way
   env::exit_known exit_told;
@@ -158,7 +157,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     if (failpoint(failpoint_id::core_before_attach_sent)) return apply(kernel_event::link_lost, "attach was not sent");
     auto const& found = shared->stores->found();
     auto const problem = reach->connect({row.kernel.text, row.token, found.home.id, found.incarnation, link.recorded(),
-                                         static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), speaks},
+                                         static_cast<std::uint64_t>(settings().scaled(settings().grace).count()), row.protocol},
                                         spawn && !had_hello);
     asked_at = steady_clock::now();
     if (problem) return problem->listens ? on_no_hello() : apply(kernel_event::link_lost, problem->why);
@@ -196,13 +195,13 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
     patience.on_answer();
     retry_delay = milliseconds{0};
     if (failpoint(failpoint_id::core_after_hello)) return on_link_lost("the hello was not taken");
-    auto const resumed = std::exchange(had_hello, true);
+    auto const is_reattached = !std::exchange(had_hello, true) && row.epoch > 0;
     apply(kernel_event::hello);
     row.process = message.process;
     if (!identify()) return;
     log::info("kernel-attached", "kernel {} attached, pid {}, epoch {}", row.kernel.text, message.process.pid, message.epoch);
-    self->send(session, kernel_attached{row.kernel, message.epoch, message.process, !resumed && row.epoch > 0, shared_from_this(),
-                                        speaks != link::protocol});
+    self->send(session,
+               kernel_attached{row.kernel, message.epoch, message.process, message.protocol, is_reattached, shared_from_this()});
   }
 
   // ---- data ----
@@ -255,7 +254,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
         if (no->reason == "wrong_token") return apply(kernel_event::wrong_token);
         if (no->reason == "other_home") return apply(kernel_event::other_home);
         if (no->reason != "unsupported") return apply(kernel_event::link_lost, no->message);
-        return std::exchange(speaks, no->protocol) == no->protocol ? kill() : connect();
+        return std::exchange(row.protocol, no->protocol) == no->protocol ? kill() : connect();
       } else if (auto* problem = std::get_if<link::broken>(&event)) {
         broken = problem->reason;
       } else {
@@ -296,11 +295,8 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
       wake.at(self, *kill_at);
       return;
     }
-    if (order.way == end_kernel::how::abort && identify() && reach->signal(SIGABRT)) {
-      kill_at = steady_clock::now() + defaults::abort_patience;
-      wake.at(self, *kill_at);
-      return;
-    }
+    if (order.way == end_kernel::how::abort && identify() && reach->signal(SIGABRT))
+      return wake.at(self, *(kill_at = steady_clock::now() + defaults::abort_patience));
     kill();
   }
 
@@ -330,7 +326,7 @@ struct kernel_actor final : kernel_port, std::enable_shared_from_this<kernel_act
   void on_remains(remains_found found) {
     if (exit_told.report) found.left.exit = std::move(exit_told.report);
     if (auto const& there = exit_told.state) found.left.state = {there->bytes, there->written_at};
-    kernel_dead told{row.kernel, std::move(found.left), {}, speaks != link::protocol};
+    kernel_dead told{row.kernel, std::move(found.left), {}, row.protocol != link::protocol};
     if (now == kernel_state::given_up) told.given_up = why_unreachable;
     apply(kernel_event::remains_read);
     self->send(session, std::move(told));

@@ -84,10 +84,10 @@ struct kernel_attached {
   kernel_id kernel;
   std::uint64_t epoch = 0;
   storage::process_identity process;
+  std::uint32_t protocol = 0;
   /// The first hello of this incarnation from a kernel of an earlier one.
   bool reattached = false;
   std::shared_ptr<kernel_port> port;  // usable as long as its actor's address is held
-  bool is_foreign = false;            // it speaks another protocol
 };
 struct kernel_said {
   kernel_id kernel;

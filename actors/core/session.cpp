@@ -105,12 +105,10 @@ void session_state::load(std::vector<storage::link_record> links, session_record
     auto& at = found->second;
     at.kernel = session_kernel{{}, link, {}, false, {}};
     at.kernel->place = shared->kernels->enter(own_row.key.owner, link.environment == "local");
-    if (link.state == storage::link_state::intended) {
-      renew_if_stale(at);
+    if (link.state == storage::link_state::intended)
       spawn_kernel(at);  // asked for again: starting is idempotent by kernel id
-    } else {
+    else
       at.kernel->actor = spawn_kernel_actor(self->system(), shared, {link, address(), {}});
-    }
   }
   // A daemon that died behind the end of a link has perhaps not ended its kernel. Here its directory was removed at the start; elsewhere it
   // would live on, and at its grace save what it had over the file that its successor may have saved to.

@@ -102,7 +102,7 @@ void session_state::on_attached(kernel_attached const& told) {
   at->kernel->row.epoch = told.epoch;
   at->kernel->row.process = told.process;
   at->kernel->port = told.port;
-  at->kernel->is_foreign = told.is_foreign;
+  at->kernel->is_foreign = told.protocol != link::protocol;
   at->kernel->attached = at->kernel->was_tried = true;
   auto const reason = is_fresh ? "started" : told.reattached ? "restart" : "reconnect";
   publish("kernel_attached", attached_details(told.kernel, told.epoch, reason));

@@ -21,6 +21,15 @@ char const* difference(storage::kernel_slot const& key, storage::kernel_slot con
   return key.environment == last.environment && key.python == last.python ? "tools_changed" : "environment_changed";
 }
 
+/// As nothing has run in it another kernel may take its place.
+storage::link_record renewed(storage::link_record link) {
+  link.kernel = kernel_id("k-" + make_ulid());
+  link.token = random_hex(32);
+  link.directory = "run/" + link.kernel.text;
+  link.program = program_digest();
+  return link;
+}
+
 }  // namespace
 
 storage::kernel_slot& slot_in(storage::session_record& row, std::uint32_t number) { return row_of_slot(row, number); }
@@ -121,21 +130,13 @@ bool session_state::has_kernel() const {
   return std::any_of(slots.begin(), slots.end(), [](auto const& each) { return each.second.kernel.has_value(); });
 }
 
-/// By an earlier daemon with another program, whose nursery may have forked it by now: ours would not know, and fork it a second time. As
-/// nothing has run in it another one takes its place, and with its directory it ends itself.
-void session_state::renew_if_stale(slot& at) {
-  auto link = at.kernel->row;
-  if (!is_stale(link)) return;
-  link.kernel = kernel_id("k-" + make_ulid());
-  link.token = random_hex(32);
-  link.directory = "run/" + link.kernel.text;
-  link.program = program_digest();
-  if (!shared->commit({storage::erase_link{at.kernel->row.kernel}, storage::put_link{link}})) return;
-  shared->remove_kernel_files(std::exchange(at.kernel->row, std::move(link)));
-}
-
 void session_state::spawn_kernel(slot& at) {
   auto const& link = at.kernel->row;
+  if (is_stale(link)) {  // a daemon with another program asked for it, whose nursery has perhaps forked it: ours would do it again
+    auto made = renewed(link);
+    if (shared->commit({storage::erase_link{link.kernel}, storage::put_link{made}}))
+      shared->remove_kernel_files(std::exchange(at.kernel->row, std::move(made)));  // without its directory that one ends itself
+  }
   env::spawn_kernel request{{},
                             link.kernel,
                             link.token,

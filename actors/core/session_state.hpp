@@ -115,7 +115,6 @@ struct session_state final : session_face {
   void take_key(storage::link_record const& link);
   /// From now on the session's row is this one; slots are made and forgotten by it.
   void take_row(storage::session_record row);
-  void renew_if_stale(slot& at);
   void spawn_kernel(slot& at);
   bool has_kernel() const;
   kernel_view view_of(slot const& at) const;
