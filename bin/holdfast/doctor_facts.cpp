@@ -268,6 +268,9 @@ std::vector<leftover_facts::directory> look_at_kernels(fs::path const& home) {
     for (auto const& each : fs::directory_iterator(process.path() / "fd", ignored)) {
       auto const target = fs::read_symlink(each.path(), ignored).string();
       if (ignored || !target.starts_with(run)) continue;
+      // Opened to name files by only (O_PATH): so a nursery holds the directories of its kernels, and is none.
+      auto const may = fs::symlink_status(each.path(), ignored).permissions();
+      if (ignored || (may & fs::perms::owner_read) == fs::perms::none) continue;
       constexpr std::string_view removed = " (deleted)";
       // Its directory itself, which a kernel holds and nothing that it starts.
       auto name = target.substr(run.size());
