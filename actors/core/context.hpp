@@ -99,6 +99,7 @@ struct context {
   std::set<session_key> forking;    // names of sessions that forks are about to make: nobody else makes them
 
   bool shutting_down = false;
+  std::size_t not_saved = 0;  // namespaces that were lost with their kernels as the gateway ended these
   std::string farewell = "the daemon was stopped; the cell goes on in its kernel";  // to who waits for a cell when the gateway ends
   bool store_failed = false;  // a write failed: everything is answered with store_failed, and the gateway ends
 

@@ -326,6 +326,10 @@ std::optional<storage::notice_record> session_state::notice_of_loss(slot const& 
 /// It is recorded: the session has it so, without that kernel.
 void session_state::take_loss(slot& at, kernel_dead const& told, kernel_loss loss) {
   auto const death = death_of(told.left, at.kernel->ending);
+  if (ending_kernels && has_namespace(at) && !at.saved.row) {
+    ++shared->not_saved;
+    log::warn("not-saved", "the namespace of session {} is lost with kernel {}", own_row.key.session, told.kernel.text);
+  }
   auto why = told.given_up ? std::string("unreachable") : death.cause;
   if (at.kernel->ending) why = to_string(*at.kernel->ending);
   own_row = std::move(loss.row);

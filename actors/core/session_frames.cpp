@@ -7,6 +7,7 @@
 #include "actors/core/event_details.hpp"
 #include "actors/core/job_view.hpp"
 #include "actors/core/session_batch.hpp"
+#include "actors/link/handshake.hpp"
 
 namespace holdfast::core {
 

@@ -193,8 +193,8 @@ void session_state::on_per_call_ended(env::per_call_ended told) {
   riding.push_back(cell->alone->notice);
   storage::changes unit{storage::put_cell{row}, storage::erase_outbox{row.session, row.number}};
   for (auto const& each : riding) unit.push_back(storage::erase_notice{each.session, each.notice});
-  std::optional<storage::notice_record> news;
-  if (cell->waiters.empty() && !closing) unit.push_back(storage::put_notice{*(news = cell_finished_notice(row))});
+  std::optional<storage::notice_record> unread;
+  if (cell->waiters.empty() && !closing) unit.push_back(storage::put_notice{*(unread = cell_finished_notice(row))});
   if (failpoint(failpoint_id::core_before_result_recorded) || !shared->commit(unit)) {
     cell->alone->ended = std::move(told);
     for (auto const& each : std::exchange(cell->waiters, {}))
@@ -206,7 +206,7 @@ void session_state::on_per_call_ended(env::per_call_ended told) {
   publish("notice", notice_json(riding.back()));
   notices.clear();
   for (auto const& each : riding) shared->forget_later(each.session, each.notice);
-  if (news) add_notice(std::move(*news));
+  if (unread) add_notice(std::move(*unread));
   finish(std::move(row), told.reply ? "done" : "exit");
   answer_resets();
   if (closing && runs_nothing()) return on_close_ready();

@@ -262,7 +262,8 @@ struct supervisor_state {
     // Those that did not settle in time must not hold the process: what they have not recorded is found at the next start.
     for (auto const& [key, entry] : shared->sessions) self->send(entry.actor, wind_down{false});
     for (auto const& to : std::exchange(shutdown_waiters, {}))
-      answer_text(to, "{\"kernels_left\":" + std::to_string(kernels_left) + "}");
+      answer_text(
+          to, "{\"kernels_left\":" + std::to_string(kernels_left) + ",\"not_saved\":" + std::to_string(shared->not_saved) + "}");
     for (auto const& [name, each] : shared->environments) self->send(each.actor, env::let_go{waves.ends_kernels()});
     self->send_exit(shared->disk, caf::exit_reason::user_shutdown);
     self->send_exit(shared->files, caf::exit_reason::user_shutdown);

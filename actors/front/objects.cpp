@@ -251,7 +251,9 @@ std::vector<object_description> gateway_objects() {
         integer("keep_cells_days", "and for how long"), integer("max_kernels", "above it idle ones are hibernated; 0: no limit"),
         integer("max_kernels_hard", "above it cells wait; 0: no limit"), integer("max_kernels_per_owner", "the same of one owner"),
         integer("max_memory_mb", "the same of the memory of all, in MiB")}},
-      {"kernels left", {integer("kernels_left", "how many live on")}},
+      {"kernels left",
+       {integer("kernels_left", "how many live on"),
+        integer("not_saved", "with `kernels`: namespaces that were lost, as their kernels did not answer or had to be killed")}},
   };
 }
 

@@ -100,6 +100,9 @@ int execute(settings const& here, stop_arguments const& given) {
     write_out(boost::json::serialize(*answer) + "\n");
   else
     write_out(fmt::format("stopped; {} {} on\n", counted(left, "kernel"), left == 1 ? "lives" : "live"));
+  auto const lost = answer->is_object() ? number(answer->get_object(), "not_saved") : 0;
+  if (lost > 0)
+    complain(counted(lost, "namespace") + " could not be saved; not-saved in " + log_of(here.home).string() + " says which");
   if (given.kernels && left > 0) complain("not all kernels could be ended; see " + log_of(here.home).string());
   return given.kernels && left > 0 ? exit_refused : exit_ok;
 }

@@ -13,11 +13,11 @@ from holdfast_test.waiting import wait_until
 class StopCase(DaemonCase):
     environment = {"HOLDFAST_INTERRUPT_GRACE_SECONDS": "0.5"}
 
-    def stop(self):
+    def stop(self, not_saved=0):
         """Ends daemon and kernels; nothing of the home runs any more."""
         answer = self.daemon.call("shutdown", seconds=60, kernels=True)
         self.assertEqual(self.daemon.wait_ended(), 0)
-        self.assertEqual(answer["kernels_left"], 0)
+        self.assertEqual(answer, {"kernels_left": 0, "not_saved": not_saved})
         self.assertEqual(self.daemon.processes(), [])
         self.assertEqual(self.daemon.run_directories(), [])
 
@@ -93,7 +93,7 @@ class StopWithKernelsTest(StopCase):
         )
         client.wait_streamed("stubborn", "on")
 
-        self.stop()
+        self.stop(not_saved=1)
         self.daemon.start()
 
         self.assertEqual(self.daemon.call("cell.get", cell="stubborn")["status"], "interrupted")
@@ -131,7 +131,7 @@ class StopWithKernelsTest(StopCase):
         self.daemon.start(HOLDFAST_HELLO_DEADLINE_SECONDS="0.3")
         wait_until(lambda: sorted(row["state"] for row in self.daemon.kernels()) == ["idle", "unreachable"], "one of them attached")
 
-        self.stop()
+        self.stop(not_saved=1)
         self.daemon.start()
 
         self.assert_ok(self.daemon.run("x", session="well"), "2")
