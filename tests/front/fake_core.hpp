@@ -52,7 +52,7 @@ class fake_core final : public core_port {
       return;
     }
     if (std::holds_alternative<shut_down>(call.what)) {
-      reply(call.from, R"({"kernels_left":0})");
+      reply(call.from, R"({"kernels_left":0,"not_saved":0})");
       caf::anon_send(call.from.front, gateway_ended{});
       return;
     }
