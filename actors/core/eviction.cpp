@@ -112,6 +112,8 @@ std::size_t make_room_for_owners(selection& staying, std::span<std::string_view 
 
 std::vector<victim> choose_victims(std::span<candidate const> all, std::span<std::string_view const> waiting,
                                    kernel_limits const& limits, storage::unix_ms now) {
+  // Behind a start the least recently used one may be among those that are not attached again yet.
+  if (std::any_of(all.begin(), all.end(), [](auto const& each) { return each.is_sought; })) return {};
   selection staying(all);
   // What goes for its age makes room as well: it is counted first and told last.
   std::vector<victim> aged, chosen;

@@ -36,6 +36,7 @@ struct candidate {
   bool is_asked_for = false;       // a cell that is not accepted yet waits for it
   bool is_pinned = false;          // a child's, from its first cell on
   bool is_stale = false;           // it runs another version of the program than fresh ones do
+  bool is_sought = false;          // an earlier daemon had it, and it has neither answered this one nor kept it waiting for long
   bool is_starting = false;        // it was not attached yet, or is not now: nothing can be saved of it
   bool is_being_ended = false;     // counted as gone
   bool is_wholly_saveable = true;  // as far as is known: false once a snapshot has left names out, until its next cell

@@ -115,6 +115,7 @@ void session_state::add_candidates(std::vector<candidate>& into) const {
         std::any_of(arrivals.begin(), arrivals.end(), [&](auto const& each) { return find_slot(key_for(each.what)) == &at; });
     made.is_pinned = !own_row.key.child.empty() && link.generation > 0;
     made.is_stale = is_stale(link);
+    made.is_sought = link.environment == "local" && link.epoch > 0 && !at.kernel->was_tried;
     made.is_starting = !at.kernel->attached;
     made.is_being_ended = at.kernel->ending.has_value() || at.saved.now == step::snapshot || at.saved.now == step::recording;
     made.is_wholly_saveable = at.kernel->partly_saveable_at != link.generation;

@@ -196,7 +196,7 @@ void session_state::on_blank_erased(std::optional<storage::failure> const& probl
   was_refused = false;
   if (problem) {  // it stays as one that is new
     for (auto& call : calls) on_call(call);
-    return;
+    return shared->shutting_down ? on_wind_down(false) : void();
   }
   if (auto committed = shared->commit({storage::erase_session{own_row.number}}); !committed)
     log::error("close-failed", "session {} is gone from disk and could not be removed from boot", own_row.number);

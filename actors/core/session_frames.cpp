@@ -117,7 +117,7 @@ void session_state::on_unreachable(kernel_unreachable const& told) {
   auto* const at = holder(told.kernel);
   if (at == nullptr) return;
   at->kernel->attached = false;
-  at->kernel->was_tried = true;
+  if (!std::exchange(at->kernel->was_tried, true)) shared->look_at_kernels();  // nobody waits for it any more
   publish("kernel_dropped", kernel_details(told.kernel, told.why));
   answer_fork();  // it is there, and looked for
   if (ending_kernels) end_idle_kernels();

@@ -30,7 +30,7 @@ void renumber(storage::session_record& row, std::uint32_t from, std::uint32_t to
 void session_state::on_silent(kernel_silent const& told) {
   auto* const at = holder(told.kernel);
   if (at == nullptr) return;
-  at->kernel->was_tried = true;
+  if (!std::exchange(at->kernel->was_tried, true)) shared->look_at_kernels();
   answer_fork();  // it is there, and waited for
   if (ending_kernels) return end_idle_kernels();
   if (at->kernel->row.epoch == 0) return;  // one that starts slowly has nothing to lose

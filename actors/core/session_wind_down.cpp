@@ -7,6 +7,7 @@ namespace holdfast::core {
 using std::chrono::steady_clock;
 
 void session_state::on_wind_down(bool end_kernels) {
+  if (held_back) return;  // on_blank_erased ends it
   if (!winding_down && end_alone(cell_ending::reset)) {
     winding_down = end_kernels;
     return;

@@ -43,6 +43,16 @@ TEST_CASE("over the cap the kernel idle for longest goes, and only as many as ar
   CHECK(choose_victims(all, {}, {.kernels = 3}, now).empty());
 }
 
+TEST_CASE("behind a start none goes before all were looked for: the one idle for longest may be among those") {
+  std::vector<candidate> all{idle_kernel("a", 30), idle_kernel("b", 20)};
+  all[1].is_starting = all[1].is_sought = true;
+  CHECK(choose_victims(all, {}, {.kernels = 1}, now).empty());
+
+  all[1].is_starting = all[1].is_sought = false;
+
+  CHECK(names(all, choose_victims(all, {}, {.kernels = 1}, now)) == list{"b"});
+}
+
 TEST_CASE("a cap of zero is none") {
   std::vector<candidate> const all{idle_kernel("a", 1), idle_kernel("b", 2)};
 

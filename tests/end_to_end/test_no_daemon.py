@@ -87,6 +87,7 @@ class NoDaemonTest(DaemonCase):
 
     def test_a_removed_home_ends_a_kernel_in_mid_cell_and_its_jobs(self):
         self.start("job = run('sleep', '600')\ntime.sleep(300)")
+        wait_until(lambda: self.daemon.call("job.list")["items"], "its job")
         job = processes.identify(self.daemon.call("job.list")["items"][0]["pid"])
         self.daemon.kill()
         aside = self.daemon.directory / "aside"
