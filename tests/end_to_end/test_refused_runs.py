@@ -87,15 +87,6 @@ class RefusedRunTest(DaemonCase):
 
             self.assertEqual(self.sessions(), [])
 
-    def test_a_daemon_that_is_stopped_meanwhile_leaves_none_either(self):
-        client = self.daemon.connect()
-        with self.assertRaises(RpcError):
-            client.call("run", code="1", if_kernel="k-none")
-
-        self.daemon.restart()
-
-        self.assertEqual(self.sessions(), [])
-
 
 if __name__ == "__main__":
     unittest.main()
