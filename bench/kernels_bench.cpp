@@ -218,7 +218,7 @@ void run(std::size_t kernels) {
   deaths(daemon, home, kernels, alone);
   heading("Namespaces saved and restored");
   hibernate(daemon, "small", "x = 1");
-  hibernate(daemon, "50 MB", "import os\nx = 1\nb0, b1, b2, b3, b4, b5, b6 = (os.urandom(7_500_000) for _ in range(7))\nNone");
+  hibernate(daemon, "50MB", "import os\nx = 1\nb0, b1, b2, b3, b4, b5, b6 = (os.urandom(7_500_000) for _ in range(7))\nNone");
   daemon.call("shutdown", {{"kernels", true}});
 }
 
