@@ -55,6 +55,17 @@ int refusal_of(Request const& request) {
   }
 }
 
+/// A cell that its kernel has, and does not end by itself.
+template <class Far>
+std::future<cell_result> start_waiting(embedded<Far>& setup, session in, char const* cell) {
+  auto const carries = setup.far.environment->count("carry");
+  auto waiting = in.run_async(Far::wait(), {.cell = cell, .environment = "far"});
+  REQUIRE(comes_true([&] {
+    return std::is_same_v<Far, by_script> ? setup.far.environment->count("carry") > carries : status_of(in, cell) == "running";
+  }));
+  return waiting;
+}
+
 // ---- acceptance ----
 
 TEMPLATE_TEST_CASE("a cell whose acceptance is refused has not run, and runs under its id once there is room", "", by_script,
@@ -178,13 +189,8 @@ TEST_CASE("a cell that falls open runs once, though the failed start of its kern
 TEMPLATE_TEST_CASE("a death that cannot be recorded is told as not stored yet, and once with room", "", by_script, by_shell) {
   embedded<TestType> setup;
   setup.run("main", "1 + 1");
-  auto const carries = setup.far.environment->count("carry");
   auto session = setup.open("main");
-  auto waiting = session.run_async(TestType::wait(), {.cell = "lost", .environment = "far"});
-  REQUIRE(comes_true([&] {
-    return std::is_same_v<TestType, by_script> ? setup.far.environment->count("carry") > carries
-                                               : status_of(session, "lost") == "running";
-  }));
+  auto waiting = start_waiting(setup, session, "lost");
   auto const pid = setup.only_pid();
   full_store store(setup.home.path(), "boot");
 
@@ -349,13 +355,8 @@ TEMPLATE_TEST_CASE("a cell that runs when a reset cannot be recorded is not stor
                    by_script, by_shell) {
   embedded<TestType> setup;
   setup.run("main", "1 + 1");
-  auto const carries = setup.far.environment->count("carry");
   auto session = setup.open("main");
-  auto waiting = session.run_async(TestType::wait(), {.cell = "c1", .environment = "far"});
-  REQUIRE(comes_true([&] {
-    return std::is_same_v<TestType, by_script> ? setup.far.environment->count("carry") > carries
-                                               : status_of(session, "c1") == "running";
-  }));
+  auto waiting = start_waiting(setup, session, "c1");
   {
     full_store const store(setup.home.path(), "boot");
     CHECK(refusal_of([&] { session.reset(); }) == store_full);
